@@ -51,10 +51,10 @@ export type { S3Settings } from './server/options/objects.ts'
 export type {
   ContextSource,
   GrpcServerOptions,
+  KeyOptions,
   LimitRules,
   ServerOptions,
   UpgradeClaim,
-  VaultOptions,
 } from './server/options/options.ts'
 export { Link, type LinkParts, MAX_IN_FLIGHT, type MessageLimits } from './wire/messages/link.ts'
 export { messageTooLarge } from './wire/messages/text.ts'

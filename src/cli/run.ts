@@ -38,6 +38,22 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Lists the calls that wait for an approval, and approves or denies them.',
     load: async () => (await import('./commands/approvals.ts')).approvals,
   },
+  nodes: {
+    summary: 'Lists the nodes of a server and what they do.',
+    load: async () => (await import('./commands/nodes.ts')).nodes,
+  },
+  migrate: {
+    summary: 'Shows or applies the migrations that a store lacks.',
+    load: async () => (await import('./commands/migrate.ts')).migrate,
+  },
+  doctor: {
+    summary: 'Finds misconfiguration of a database, a data folder or a bucket.',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  move: {
+    summary: 'Moves the calls of a data folder to Postgres.',
+    load: async () => (await import('./commands/move.ts')).move,
+  },
   conformance: {
     summary: 'Tests a server against the requirements of a protocol.',
     load: async () => (await import('./conformance/command.ts')).conformance,

@@ -87,6 +87,7 @@ export class Engine {
       recorder: this.#recorder,
       streams,
       transports: parts.transports ?? NO_TRANSPORTS,
+      ...(pipes && { here: pipes.here }),
     })
     const children = new ChildCalls({
       registry,

@@ -14,6 +14,7 @@ import {
   type RequestListener,
   Upgrades,
 } from '../carriers/http/index.ts'
+import type { Fault } from '../core/fault.ts'
 import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts'
 import type { Engine } from '../engine/engine.ts'
 import { LEFTOVER_AGE_MS } from '../engine/follow/maintenance.ts'
@@ -24,10 +25,12 @@ import {
   type RegistryDocument,
   refusal,
   SOCKET_TRANSPORT,
+  withAccessToken,
 } from '../protocols/opencall/index.ts'
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
+import { AboutServer } from './build/about-server.ts'
 import { type Access, identifyBy, prepareAccess } from './build/access.ts'
 import { describeBackend } from './build/backends.ts'
 import { type Base, createBase, requireNode } from './build/base.ts'
@@ -39,8 +42,9 @@ import { createObserving, type Observing } from './build/observing.ts'
 import { type Own, prepareOffer } from './build/offer.ts'
 import { buildRegistry } from './build/operations.ts'
 import { packageVersion } from './build/package-version.ts'
-import { createRunning, keepsHouse, type Running } from './build/running.ts'
+import { createRunning, keepsHouse, peersOf, type Running } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
+import { createCellRouting } from './cells/cell-routing.ts'
 import { Carriers } from './mount/carriers.ts'
 import type { McpSurface } from './mount/mcp.ts'
 import { createRequestLog, logRequests } from './mount/request-log.ts'
@@ -52,8 +56,10 @@ import { prepareWired, type WiredParts } from './mount/wired/index.ts'
 import { lateSender } from './mount/wired/late.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
 import { type DataFolder, openDataFolder } from './open/data-folder.ts'
-import { vaultKeys } from './open/vault-keys.ts'
+import { linkKeys, vaultKeys } from './open/keys.ts'
+import { requireSameKeys } from './open/shared-keys.ts'
 import { checkBasePath } from './options/base-path.ts'
+import { parseCells } from './options/cells.ts'
 import { checkOptions } from './options/check-options.ts'
 import { requireProtection } from './options/loopback.ts'
 import { DEFAULT_SIZES, type ServerOptions } from './options/options.ts'
@@ -102,11 +108,12 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
   const folder = openDataFolder(options.data ?? '.callplane')
   const authorization = await loadAuthorizations(options, folder, base)
   const observing = await createObserving(options, base, link)
-  const storage = await openStorage(options, folder, base, link)
+  const about = new AboutServer(base.clock)
+  const storage = await openStorage(options, folder, base, link, () => about.facts())
   try {
     return await assemble(
       options,
-      { base, offer, runners, own, access, folder, authorization, observing, storage },
+      { base, offer, runners, own, access, folder, authorization, observing, storage, about },
       link,
     )
   } catch (thrown) {
@@ -126,17 +133,26 @@ interface OpenedParts extends Awaited<ReturnType<typeof prepareOffer>> {
   authorization: Awaited<ReturnType<typeof loadAuthorizations>>
   observing: Observing
   storage: Storage
+  about: AboutServer
 }
 
 /** If it fails, it stops what it started. The parts that it was given stay open. */
 async function assemble<App>(
   options: ServerOptions<App>,
-  { base, offer, runners, own, access, folder, authorization, observing, storage }: OpenedParts,
+  { base, offer, runners, own, access, folder, authorization, observing, storage, about }: OpenedParts,
   link: WorkerLink | undefined,
 ): Promise<CallplaneServer> {
   const { store } = storage
   const clock = followStore(base.clock, store)
-  const env = createEnvironment(base.log, folder.linkKey, clock, base.redactor)
+  const signing = linkKeys(options.links ?? {}, folder)
+  // Others on the store must be able to read what this server writes. Without others, the vault's key is made when needed.
+  if (store.peers)
+    await requireSameKeys(store.records, {
+      vault: vaultKeys(options.vault ?? {}, folder),
+      links: signing,
+      ...(options.signing && { signing: options.signing }),
+    })
+  const env = createEnvironment(base.log, signing, clock, base.redactor)
   const keys: Keys = {
     ...openSecrets({
       places: options.secrets,
@@ -144,14 +160,15 @@ async function assemble<App>(
       vaultKeys: () => vaultKeys(options.vault ?? {}, folder),
       store,
       remote: base.remote,
-      clock,
+      env,
+      shared: peersOf(store, link) !== undefined,
     }),
     authorizations: authorization?.open({ env, store, anonymous: access.authenticator === undefined }),
   }
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   const wired = await prepareWired(options, base)
   const transports = new OpenTransports(wired, SOCKET_TRANSPORT, EVENTS_TRANSPORT)
-  const parts = { env, offer, own, access, storage, keys, observing, sizes, transports }
+  const parts = { env, offer, own, access, storage, keys, observing, sizes, transports, about }
   const running = createRunning(options, parts, link)
   const { engine, calls, maintenance } = running
   const imports = await openImports(runners.imports, {
@@ -207,13 +224,14 @@ async function assemble<App>(
     const refuse = (exchange: Exchange, why: Refusal) =>
       (why.kind === 'path' ? rootHint(exchange, version) : undefined) ??
       (exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId()))
-    const mcp = openMcp(options, mounting, offer, link?.sharedSet('overran') ?? new Set<string>())
+    const overran = peersOf(store, link)?.siblings.sharedSet('overran') ?? new Set<string>()
+    const mcp = openMcp(options, mounting, offer, overran)
     const protocols = createProtocolRoutes(options, mounting)
     const routes = [...protocols, ...createOwnRoutes(running, keys, observing, mounting, store, refuse), ...mcp.routes]
     return await serve(
       options,
       { routes, refuse, mcp },
-      { mounting, access, running, observing, own, carriers },
+      { mounting, access, running, observing, own, carriers, about },
       { start, release },
     )
   } catch (thrown) {
@@ -239,6 +257,7 @@ interface Serving {
   observing: Observing
   own: Own
   carriers: Carriers
+  about: AboutServer
 }
 
 /** Starts the engine, and releases all open resources. */
@@ -250,7 +269,7 @@ interface Life {
 async function serve<App>(
   options: ServerOptions<App>,
   { routes, refuse, mcp }: Served,
-  { mounting, access, running, observing, own, carriers }: Serving,
+  { mounting, access, running, observing, own, carriers, about }: Serving,
   { start, release }: Life,
 ): Promise<CallplaneServer> {
   const { authenticator, signer } = access
@@ -275,7 +294,21 @@ async function serve<App>(
   // A Fetch request has no client address: without authentication, the host must restrict access.
   const fetch = createFetchHandler(served, carriage)
   const logRequest = options.requestLog ? createRequestLog(log) : undefined
-  const listener = logRequest ? logRequests(bare, logRequest) : bare
+  const refuseOne = (fault: Fault) => refusal({ kind: 'fault', fault }, mounting.env.newId())
+  const cells =
+    options.cells &&
+    authenticator &&
+    createCellRouting({
+      cells: parseCells(options.cells),
+      authenticate(header, query) {
+        const presented = withAccessToken({ header }, query)
+        return authenticator.authenticate((name) => presented.header(name))
+      },
+      refuse: refuseOne,
+      log,
+    })
+  const routed = cells ? cells.listener(bare) : bare
+  const listener = logRequest ? logRequests(routed, logRequest) : routed
   const logged = logRequest && { served: logRequest }
 
   await start()
@@ -308,19 +341,22 @@ async function serve<App>(
         carrier.name,
         lateSender(sendLate, () => origin),
       )
-    claims.push(...(opened.upgrades ?? []))
+    const upgrades = opened.upgrades ?? []
+    claims.push(...(cells ? upgrades.map((claim) => cells.claim(claim)) : upgrades))
   }
   const upgrades = new Upgrades(claims, {
     ...onSockets,
     ...logged,
     refuse(request, fault) {
-      const answer = refusal({ kind: 'fault', fault }, mounting.env.newId())
+      const answer = refuseOne(fault)
       return signer ? signer(request, answer) : answer
     },
   })
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let hasListened = false
   let closing: Promise<void> | undefined
+  /** Settles when the worker of a closing server has stopped. */
+  let stopping: Promise<void> = Promise.resolve()
   return {
     listener,
     // Hosts pass further arguments after the request, such as an environment or a server.
@@ -331,8 +367,10 @@ async function serve<App>(
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
       const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
-      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...optional }))
+      const idle = () => stopping
+      const listening = await carriers.open(createHttpCarrier({ listener, host, port, idle, ...optional }))
       if (options.publicUrl === undefined) origin = listening.url
+      about.address = listening.url
       hasListened = true
       return listening
     },
@@ -347,14 +385,16 @@ async function serve<App>(
     // A server that could not listen, or that an application hosts, has nothing to announce.
     if (hasListened) log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
     engine.drain()
+    stopping = worker.stop(graceMs)
     mcp.close()
     await lateReplies.stop()
-    await Promise.all([worker.stop(graceMs), carriers.close(graceMs)])
+    await Promise.all([stopping, carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)
     await maintenance.stop()
     await own.announcements?.stop()
     processReadings[Symbol.dispose]()
+    cells?.close()
     await release()
     if (hasListened) log.info({}, 'stopped')
   }

@@ -1,14 +1,18 @@
 /** What needs no broker: the options, and which offsets may be committed. */
 import { expect, test } from 'vitest'
-import { PartitionProgress } from '../../src/carriers/kafka/progress.ts'
+import { type Entry, PartitionProgress } from '../../src/carriers/kafka/progress.ts'
 import { parseServe } from '../../src/cli/serve/settings.ts'
 import { frameTopicOf } from '../../src/protocols/opencall/index.ts'
 import { startSite } from '../scenarios/server.ts'
 
+const entry = (offset: bigint): Entry => ({ offset, leaderEpoch: 1, isDone: false, next: undefined })
+
 test('only the end of the messages that are done without a gap is committed', () => {
   const progress = new PartitionProgress()
-  const [first, second, third] = [10n, 11n, 13n].map((offset) => progress.begin(offset, 1))
-  if (!first || !second || !third) throw new Error('New messages were taken for old ones.')
+  const first = entry(10n)
+  const second = entry(11n)
+  const third = entry(13n)
+  for (const message of [first, second, third]) expect(progress.begin(message)).toBe(true)
 
   progress.finish(second)
   expect(progress.takeCommittable()).toBeUndefined()
@@ -21,9 +25,12 @@ test('only the end of the messages that are done without a gap is committed', ()
 
 test('a message that is in progress or done is not begun again', () => {
   const progress = new PartitionProgress()
-  progress.begin(10n, 1)
-  expect(progress.begin(10n, 2)).toBeUndefined()
-  expect(progress.begin(11n, 2)).toBeDefined()
+  const first = entry(10n)
+  expect(progress.begin(first)).toBe(true)
+  expect(progress.begin(entry(10n))).toBe(false)
+  progress.finish(first)
+  expect(progress.begin(entry(10n))).toBe(false)
+  expect(progress.begin(entry(11n))).toBe(true)
 })
 
 test.each([

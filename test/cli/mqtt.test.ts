@@ -16,3 +16,14 @@ test('the broker is named by the flag, and its login by the environment, which l
 test('without a broker there is no MQTT', () => {
   expect(parseServe({ args: [], env: {} }).over({}).mqtt).toBeUndefined()
 })
+
+test('--mqtt-max-packet sets the largest packet, and needs a broker', () => {
+  const over = (...args: string[]) => parseServe({ args, env: {} }).over({}).mqtt
+
+  expect(over('--mqtt', 'mqtt://broker', '--mqtt-max-packet', '300000')).toEqual({
+    url: 'mqtt://broker',
+    maxPacketBytes: 300_000,
+  })
+  expect(() => over('--mqtt-max-packet', '300000')).toThrow('--mqtt-max-packet needs --mqtt')
+  expect(() => over('--mqtt', 'mqtt://broker', '--mqtt-max-packet', 'much')).toThrow('--mqtt-max-packet')
+})

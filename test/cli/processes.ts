@@ -15,11 +15,13 @@ export const SOURCE = join(root, 'src/index.ts')
 interface ProcessOptions {
   env?: Record<string, string>
   cwd?: string
+  /** Another tree of the sources, such as that of an earlier version. */
+  tree?: string
 }
 
-function start(args: readonly string[], { env, cwd = root }: ProcessOptions): ChildProcess {
+function start(args: readonly string[], { env, cwd = root, tree = root }: ProcessOptions): ChildProcess {
   const { PORT: _port, CALLPLANE_TOKEN: _token, CALLPLANE_URL: _url, CALLPLANE_DATA: _data, ...inherited } = process.env
-  const main = join(root, 'src/cli/main.ts')
+  const main = join(tree, 'src/cli/main.ts')
   return spawn(process.execPath, ['--conditions=callplane-source', main, ...args], {
     cwd,
     env: { ...inherited, ...env },

@@ -9,11 +9,13 @@ interface RunOptions {
   signal?: AbortSignal
   /** True if standard error is a terminal. */
   terminal?: boolean
+  /** True if standard output is one. */
+  tty?: boolean
 }
 
 export async function runCommand(args: readonly string[], options: RunOptions = {}) {
-  const { stdin = '', env = {}, signal = new AbortController().signal, terminal = false } = options
-  const [stdout, stderr] = [new Captured(), new Captured(terminal)]
+  const { stdin = '', env = {}, signal = new AbortController().signal, terminal = false, tty = false } = options
+  const [stdout, stderr] = [new Captured(tty), new Captured(terminal)]
   const code = await run({ args, stdin: Readable.from([stdin]), stdout, stderr, env, signal })
   return { code, stdout: stdout.text, stderr: stderr.text }
 }

@@ -50,7 +50,7 @@ export interface History {
   effects: readonly Effect[]
 }
 
-const RANK: Record<SeenState, number> = { missing: 0, accepted: 1, pending: 2, complete: 3, error: 3 }
+export const RANK: Record<SeenState, number> = { missing: 0, accepted: 1, pending: 2, complete: 3, error: 3 }
 
 /** Returns a description of every broken rule; empty for a correct server. */
 export function problemsIn({ calls, effects }: History): string[] {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { readCells } from '../../src/cli/serve/cells.ts'
 import { loadPolicy } from '../../src/security/policy/file.ts'
 import { loadBackendChecks } from '../../src/server/build/backends.ts'
 import { loadDeclarations } from '../../src/server/declarations/index.ts'
@@ -44,6 +45,8 @@ test('every block is in a language that is checked, or says why it is not', () =
     'docs/adapters/carriers/mqtt.md: a test loads it into mosquitto',
     'docs/adapters/carriers/webrtc.md: runs in a browser, and test/carriers/webrtc/chromium.test.ts runs it',
     'docs/adapters/objects/s3.md: needs Python and a server that keeps running',
+    'docs/adapters/stores/postgres.md: needs a database, and test/stores/postgres/backup.test.ts does the same',
+    'docs/adapters/stores/postgres.md: needs a database, and test/stores/postgres/backup.test.ts does the same',
     'docs/guides/declaring-tools.md: shows the messages for a file with mistakes',
   ])
 })
@@ -90,6 +93,8 @@ test.each(inLanguage('yaml').map((block) => [placeOf(block), block.code]))(
       expect(operations.length + imports.length).toBe(documents.length)
     } else if (documents.some((document) => 'default' in document)) {
       await expect(loadPolicy(file)).resolves.toBeDefined()
+    } else if (documents.some((document) => 'cells' in document)) {
+      expect(readCells(file, 'a')).toMatchObject({ cells: [{ name: 'a' }, { name: 'b' }] })
     } else {
       // Of another program, such as Orloj's resources.
       expect(documents.every((document) => typeof document.kind === 'string')).toBe(true)

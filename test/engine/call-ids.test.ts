@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { operation } from 'callplane'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SLOTS, slotDigits, slotOf, withSlot } from '../../src/core/call/slots.ts'
+import { SLOTS, slotDigits, slotOf, slotOfId, withSlot } from '../../src/core/call/slots.ts'
 import { createRedactor } from '../../src/security/redaction/redaction.ts'
 import { createEnvironment } from '../../src/server/build/environment.ts'
 import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
@@ -14,7 +14,7 @@ const digest = (text: string) => hash('sha256', text, 'hex')
 
 function idsAt(now: () => number) {
   const clock = { now, monotonicMs: now, schedule: () => () => {} }
-  return createEnvironment(createMemoryLog([]), new Uint8Array(32), clock, createRedactor())
+  return createEnvironment(createMemoryLog([]), { current: new Uint8Array(32) }, clock, createRedactor())
 }
 
 test('every id of an owner has the same slot, even if other owners come between', () => {
@@ -25,10 +25,23 @@ test('every id of an owner has the same slot, even if other owners come between'
       for (const [tenant, owner] of [...list, ...list]) {
         const id = newCallId(tenant, owner)
         expect(id).toMatch(UUID7)
-        expect(slotOf(id)).toBe(Number.parseInt(digest(`${tenant}\n${owner}`).slice(0, 3), 16))
+        expect(slotOfId(id)).toBe(slotOf(digest, tenant, owner))
       }
     }),
   )
+})
+
+test('the slot of an owner stays the same for ever', () => {
+  const vectors = [
+    ['main', 'none|ada', 1296],
+    ['other', 'none|ada', 3417],
+    ['', '', 27],
+    ['main', 'https://login.example|ü😀', 3323],
+  ] as const
+
+  for (const [tenant, owner, slot] of vectors) expect(slotOf(digest, tenant, owner)).toBe(slot)
+  expect(slotOfId('01890000-0000-7abc-8000-000000000000')).toBe(0xabc)
+  for (const text of ['', 'abc', '01890000-0000-4abc-8000-000000000000']) expect(slotOfId(text)).toBe(undefined)
 })
 
 test('ids sort by the time of their creation, for all slots', () => {
@@ -48,7 +61,7 @@ test('ids sort by the time of their creation, for all slots', () => {
 
 test('owners spread over the slots', () => {
   const { newCallId } = idsAt(() => 1)
-  const owners = Array.from({ length: SLOTS }, (_, number) => slotOf(newCallId('main', `issuer|${number}`)))
+  const owners = Array.from({ length: SLOTS }, (_, number) => slotOfId(newCallId('main', `issuer|${number}`)))
   // Of as many owners as slots, 63 % of the slots have one on average.
   expect(new Set(owners).size).toBeGreaterThan(SLOTS * 0.6)
 })
@@ -64,7 +77,7 @@ test('a slot can be put into an id that has another', () => {
       const digits = slotDigits(digest, 'main', owner)
       const other = withSlot(id, digits)
       expect(other).toMatch(UUID7)
-      expect(slotOf(other)).toBe(Number.parseInt(digits, 16))
+      expect(slotOfId(other)).toBe(slotOf(digest, 'main', owner))
       expect(withSlot(other, id.slice(15, 18))).toBe(id)
     }),
   )
@@ -76,5 +89,5 @@ test('a recorded call has the slot of its caller', async () => {
   await node.call('v1:t.go')
   const { id } = await cluster.find('r1')
 
-  expect(slotOf(id)).toBe(Number.parseInt(slotDigits(digest, ADA.tenant, OWNER), 16))
+  expect(slotOfId(id)).toBe(slotOf(digest, ADA.tenant, OWNER))
 })

@@ -4,7 +4,8 @@ import { operation } from '../../src/core/operation/define.ts'
 import { type Cluster, Node, openCluster, settled } from './node.ts'
 
 const ROUND_MS = 5_000
-const LEASE_MS = 3 * ROUND_MS
+/** Three rounds that find nothing, each of which lasts twice as long. */
+const LEASE_MS = 6 * ROUND_MS
 const NOTE = operation('v1:note', { model: 'async', ttlSeconds: 1, run: () => null })
 
 /** Nodes on one store, and which of them looked for overdue calls since. */
@@ -64,7 +65,7 @@ test('when the leader dies another node takes over after the lease, and removes 
   first.kill()
   await pass(cluster, LEASE_MS - ROUND_MS)
   const early = [...swept]
-  await pass(cluster, ROUND_MS)
+  await pass(cluster, 2 * ROUND_MS)
 
   expect(early).toEqual([])
   expect([...swept]).toEqual(['second'])
@@ -75,7 +76,7 @@ test('when the leader dies another node takes over after the lease, and removes 
 test('a leader that hung becomes a follower, and only the new leader sweeps', async () => {
   const { cluster, first, second, swept } = await openNodes()
   first.freeze()
-  await pass(cluster, LEASE_MS)
+  await pass(cluster, LEASE_MS + ROUND_MS)
   swept.clear()
 
   first.thaw()

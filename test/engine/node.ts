@@ -147,7 +147,7 @@ export class Node {
   #life: 'running' | 'frozen' | 'dead' = 'running'
   #calls = 0
 
-  constructor(cluster: Cluster, options: NodeOptions) {
+  constructor(cluster: Pick<Cluster, 'store' | 'objects' | 'clock'>, options: NodeOptions) {
     const {
       operations,
       limits: rules,
@@ -163,7 +163,12 @@ export class Node {
     } = options
     const { store, objects } = cluster
     const clock = this.#mortal(cluster.clock)
-    const system = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock, createRedactor())
+    const system = createEnvironment(
+      createMemoryLog(this.log),
+      { current: new Uint8Array(32) },
+      clock,
+      createRedactor(),
+    )
     const env = random ? { ...system, random } : system
     const registry = buildRegistry(
       operations,

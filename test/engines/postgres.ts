@@ -1,6 +1,6 @@
-/** A Postgres cluster of its own, in a temporary folder and on a free port. */
+/** A Postgres cluster of its own, in a temporary folder and on a free port, or a standby of another one. */
 import { execFile } from 'node:child_process'
-import { chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,6 +18,12 @@ export interface PostgresOptions {
   tls?: { cert: string; key: string }
   /** Lines of `postgresql.conf`, by name. */
   settings?: Readonly<Record<string, string>>
+  /** The folder in which it creates its own. Its user must be able to reach it. Default: that of temporary files. */
+  parent?: string
+  /** Default: one that is free now. */
+  port?: number
+  /** The port of a primary. The new server is its standby: it copies it, then follows it. */
+  standbyOf?: number
 }
 
 export interface Postgres extends ServerProcess {
@@ -32,16 +38,22 @@ export interface Postgres extends ServerProcess {
 const USER = 'callplane'
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
-  const { programs = POSTGRES_PROGRAMS, tls, settings = {} } = options
-  const folder = await mkdtemp(join(tmpdir(), 'callplane-postgres-'))
+  const { programs = POSTGRES_PROGRAMS, tls, settings = {}, parent = tmpdir(), standbyOf } = options
+  const port = options.port ?? (await freePort())
+  const folder = await mkdtemp(join(parent, 'callplane-postgres-'))
   const data = join(folder, 'data')
-  const port = await freePort()
   const asUser = await unprivileged(folder)
   const program = (name: string) => join(programs, name)
   const init = ['--pgdata', data, '--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C']
+  const copy = ['--host', '127.0.0.1', '--port', String(standbyOf), '--username', USER, '--pgdata', data]
   // Without waiting for the disk: only a crash of the whole machine would lose this folder.
-  const [setup = '', ...args] = [...asUser, program('initdb'), ...init, '--no-sync', '--no-instructions']
+  const [setup = '', ...args] =
+    standbyOf === undefined
+      ? [...asUser, program('initdb'), ...init, '--no-sync', '--no-instructions']
+      : [...asUser, program('pg_basebackup'), ...copy, '--write-recovery-conf', '--checkpoint=fast', '--no-sync']
   await run(setup, args)
+  // Once it is promoted, it has no standby yet: commits that wait for one would wait for a person.
+  if (standbyOf !== undefined) await appendFile(join(data, 'postgresql.auto.conf'), "synchronous_standby_names = ''\n")
   const lines = {
     listen_addresses: '127.0.0.1',
     port: String(port),
@@ -55,7 +67,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const command = [...asUser, program('postgres'), '-D', data, ...flags] as [string, ...string[]]
   const server = await startServer({
     command,
-    readyLine: 'database system is ready to accept connections',
+    // A standby accepts "read-only connections".
+    readyLine: 'database system is ready to accept',
     // Its orderly end waits for clients to leave. This one does not, and writes a checkpoint.
     stopSignal: 'SIGINT',
   })

@@ -204,8 +204,9 @@ test('a request without an id has the id of its message, each time that the mess
     return { requestId, model: 'sync', state: 'complete', result: 1 }
   }, true)
 
-  for (let delivery = 0; delivery < 2; delivery++) await recording(open).session.receive('{"op":"v1:it.runs"}', 'ops:7')
-  await recording(open).session.receive(ENVELOPE, 'ops:8')
+  for (let delivery = 0; delivery < 2; delivery++)
+    await recording(open).session.receive('{"op":"v1:it.runs"}', () => 'ops:7')
+  await recording(open).session.receive(ENVELOPE, () => 'ops:8')
 
   expect(ids).toEqual(['ops:7', 'ops:7', 'r1'])
 })
@@ -216,7 +217,7 @@ test('a refusal is about the request of its message, and about nothing if the me
   await session.refuse(new Fault('forbidden', 'Not here.'), ENVELOPE)
   await session.refuse(new Fault('forbidden', 'Not here.'), 'no JSON')
   await session.refuse(new Fault('malformed', 'Too large.'))
-  await session.receive('no JSON', 'ops:7')
+  await session.receive('no JSON', () => 'ops:7')
 
   expect(sent).toEqual([
     { about: 'r1', requestId: 'r1' },

@@ -77,7 +77,10 @@ test('calls are refused while the data folder is gone, the server is not ready, 
   })
   clock.advance(5_000)
   await expect.poll(async () => (await site.request('/ready')).status).toBe(503)
-  expect(await (await site.request('/ready')).json()).toEqual({ status: 'storage-unavailable' })
+  expect(await (await site.request('/ready')).json()).toMatchObject({
+    status: 'storage-unavailable',
+    checks: { store: { ok: false, reason: 'storage-unavailable' }, accepting: { ok: true } },
+  })
   expect((await site.poll('before')).body).toMatchObject({ state: 'complete' })
 
   rmSync(data, { recursive: true, force: true })

@@ -1,11 +1,14 @@
 /** OpenCALL over messages, in memory and on a pair of streams: calls, later states, built-in operations and errors. */
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { createToken, operation } from 'callplane'
+import { createToken, Fault, operation } from 'callplane'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Store } from '../../src/core/ports/store.ts'
 import type { ResponseEnvelope } from '../../src/protocols/opencall/wire.ts'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 import { createMessagePair } from '../../src/testing/fakes/message-pair.ts'
-import { createGate, type Site, startSite } from './server.ts'
+import { createGate, createStepClock, type Site, startSite, temporaryFolder } from './server.ts'
 
 interface Peer {
   send(text: string | Uint8Array): void
@@ -99,6 +102,32 @@ describe.each([
     expect(first).toMatchObject({ requestId: 'r1', state: 'accepted', location: { uri: `${site.url}/ops/r1` } })
     expect(new Set(seen.map((one) => JSON.stringify(one))).size).toBe(seen.length)
     expect(seen.at(-1)).toMatchObject({ requestId: 'r1', state: 'complete', result: { rows: 3 } })
+  })
+
+  test('while the storage is away, a recorded call is not said to have failed: its end follows when it is back', async () => {
+    const gate = createGate()
+    const make = operation('v1:reports.make', { model: 'async', run: () => gate.pass() })
+    const [clock, data] = [createStepClock(), temporaryFolder()]
+    const sqlite = createSqliteStore({ file: join(data, 'callplane.db'), clock })
+    const refused = Promise.withResolvers<void>()
+    let isAway = true
+    const store: Store = {
+      ...sqlite,
+      find(...key) {
+        if (!isAway) return sqlite.find(...key)
+        refused.resolve()
+        throw new Fault('unavailable', 'The storage is away.', { code: 'STORAGE_FAILED', ofStorage: true })
+      },
+    }
+    const { send, next } = connect(await startSite({ operations: [make], clock, data, store }))
+    send(envelope('v1:reports.make', {}, { requestId: 'r1' }))
+    const states = [(await next()).state]
+    await refused.promise
+    isAway = false
+    gate.open({ rows: 3 })
+    while (!/complete|error/.test(states.at(-1) ?? '')) states.push((await clock.passing(next())).state)
+
+    expect(states.filter((state) => state !== 'pending')).toEqual(['accepted', 'complete'])
   })
 
   test('a call is polled by its id, watched from another connection, and canceled', async () => {

@@ -6,13 +6,14 @@ import { startSite } from './server.ts'
 
 const APPROVALS = ['v1:callplane.approvals.list', 'v1:callplane.approvals.get', 'v1:callplane.approvals.decide']
 const AUDIT = 'v1:callplane.audit.list'
+const NODES = 'v1:callplane.nodes.list'
 
 const OPENS: Readonly<Record<string, readonly string[]>> = {
   '*': [],
-  [SCOPES.admin]: [...APPROVALS, AUDIT],
+  [SCOPES.admin]: [...APPROVALS, AUDIT, NODES],
   [SCOPES.approve]: APPROVALS,
   [SCOPES.audit]: [AUDIT],
-  [SCOPES.read]: [AUDIT],
+  [SCOPES.read]: [AUDIT, NODES],
   [SCOPES.metrics]: [],
   [SCOPES.payloads]: [],
   [SCOPES.operate]: [],
@@ -32,7 +33,7 @@ test.each(Object.entries(OPENS))('%s opens the operations it is for, and hides t
   const names = listed.operations.map(({ op }) => op).filter((op) => op.startsWith('v1:callplane.'))
   expect(names.sort()).toEqual([...open].sort())
 
-  for (const name of [...APPROVALS, AUDIT]) {
+  for (const name of [...APPROVALS, AUDIT, NODES]) {
     const { body } = await site.call(name, { id: 'none', verdict: 'deny' }, {}, { headers })
     // Past the scope, the arguments that the operation does not have are what is wrong.
     if (open.includes(name)) expect(body.error?.code).not.toBe('UNKNOWN_OP')

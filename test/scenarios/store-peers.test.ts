@@ -26,12 +26,20 @@ async function startTwo(slots: number, run: () => unknown) {
       counted() {},
       listen() {},
     },
-    siblings: { stop: (id) => void stops.push(id) },
+    siblings: {
+      stop: (id) => void stops.push(id),
+      listen() {},
+      anyoneElse: () => async () => false,
+      sharedSet: () => new Set(),
+    },
   }
   const store: Store = { ...kept, peers, async close() {} }
   const work = operation('v1:rows.scan', { sideEffecting: true, idempotencyRequired: false, concurrency: 1, run })
   const limits = { slotWaitMs: 0 }
-  const start = (name: string) => startSite({ operations: [work], clock, data: join(data, name), store, limits })
+  // Nodes on one store have the same keys.
+  const keys = { vault: { key: '0'.repeat(64) }, links: { key: '1'.repeat(64) } }
+  const start = (name: string) =>
+    startSite({ operations: [work], clock, data: join(data, name), store, limits, ...keys })
   return { one: await start('one'), two: await start('two'), stops, kept }
 }
 

@@ -41,7 +41,6 @@ export class StoreModel {
     return instance && instance.expiresAt > this.#clock.now() ? instance : undefined
   }
 
-  /** Also applies if the new instance is not inserted in the end. */
   #vacate({ owner, requestId }: Instance, over: string): void {
     const alias = this.#aliases.findIndex((each) => each.owner === owner && each.requestId === requestId)
     if (this.#aliases[alias]?.instanceId === over) this.#aliases.splice(alias, 1)
@@ -52,13 +51,13 @@ export class StoreModel {
 
   accept(instance: Instance, over?: string): Acceptance {
     const { owner, operation, idempotencyKey: key } = instance
-    if (over !== undefined) this.#vacate(instance, over)
     const sameRequest = this.#holder(owner, instance.requestId)
-    if (sameRequest) return { kind: 'request-id-taken', instance: sameRequest }
+    if (sameRequest && sameRequest.id !== over) return { kind: 'request-id-taken', instance: sameRequest }
     const sameKey = this.#instances.find(
       (each) => key && each.owner === owner && each.operation === operation && each.idempotencyKey === key,
     )
     if (sameKey) return { kind: 'key-taken', instance: sameKey }
+    if (over !== undefined) this.#vacate(instance, over)
     this.#instances.push(instance)
     return { kind: 'created' }
   }

@@ -4,23 +4,21 @@ import type { Pipe, PipeMessage, Pipes } from '../../src/core/ports/peers.ts'
 type Accepts = Parameters<Pipes['accept']>[0]
 
 export class TestPipes {
-  readonly #accepting = new Map<Pipes, Accepts>()
+  readonly #accepting = new Map<string, Accepts>()
+  #nodes = 0
   readonly #broken = new AbortController()
 
   /** The pipes of one node. */
   forNode(): Pipes {
-    const own: Pipes = {
-      open: async (about) => {
-        for (const [node, accepts] of this.#accepting) {
-          if (node === own) continue
-          const [here, there] = this.#connect()
-          if (await accepts(about, there)) return here
-        }
-        return undefined
+    const name = `node ${++this.#nodes}`
+    return {
+      here: name,
+      open: async (about, at) => {
+        const [here, there] = this.#connect()
+        return (await this.#accepting.get(at)?.(about, there)) ? here : undefined
       },
-      accept: (accepts) => void this.#accepting.set(own, accepts),
+      accept: (accepts) => void this.#accepting.set(name, accepts),
     }
-    return own
   }
 
   /** Breaks every pipe. */

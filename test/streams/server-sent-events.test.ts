@@ -4,14 +4,17 @@ import { get, type IncomingMessage } from 'node:http'
 import { jsonSchema, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { createHttpCarrier, createRequestListener } from '../../src/carriers/http/index.ts'
+import { Fault } from '../../src/core/fault.ts'
 import { FrameBody } from '../../src/protocols/opencall/http/frame-body.ts'
 import { frameEvents } from '../../src/protocols/opencall/http/frame-events.ts'
 import { systemClock } from '../../src/server/build/environment.ts'
 import { refusePlainly } from '../../src/testing/suites/carrier/content.ts'
 import { describeFrames } from '../../src/testing/suites/frames/frames.ts'
+import { clientGone } from '../../src/wire/http/body-faults.ts'
 import { EventDecoder } from '../../src/wire/http/event-stream.ts'
 import { startSite } from '../scenarios/server.ts'
-import { readWithTicket, streamIn } from './sse.ts'
+import { createFeed } from './feed.ts'
+import { readEvents, readWithTicket, streamIn } from './sse.ts'
 
 const STREAM = { id: 'i-1', requestId: 'r-1', encoding: 'binary', sealed: false }
 
@@ -90,4 +93,34 @@ test('with WebSocket, they are at the same path and not in the list', async () =
   expect(streamIn(subscribed).transport).toBe('wss')
   expect(refused.body).toMatchObject({ error: { code: 'UNSUPPORTED_TRANSPORT' } })
   expect(await (await readWithTicket(subscribed)).rest()).toHaveLength(3)
+})
+
+test('a reader that leaves comes back with its own credential and misses no frame', async () => {
+  const { feed, definition } = createFeed({ integrity: 'crc32' })
+  const site = await startSite({ operations: [definition] })
+  const subscribed = await site.call('v1:feed.watch')
+  const first = await readWithTicket(subscribed)
+  feed.push('a')
+  expect((await first.next())?.data).toBe('a')
+
+  first.leave()
+  feed.push('b')
+  await expect.poll(() => feed.left()).toBe(0)
+  const again = await readEvents(`${streamIn(subscribed).url}?after=1`)
+
+  expect((await again.next())?.data).toBe('b')
+  expect((await site.poll(subscribed.body.requestId)).body.state).toBe('streaming')
+})
+
+test('a client that leaves does not cancel the stream: only a fault of the channel does', () => {
+  const gone = new AbortController()
+  const body = new FrameBody(
+    frameEvents(STREAM, () => ''),
+    gone.signal,
+  )
+
+  gone.abort(clientGone())
+
+  expect(body.signal.aborted).toBe(true)
+  expect(body.signal.reason).not.toBeInstanceOf(Fault)
 })

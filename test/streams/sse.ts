@@ -29,7 +29,8 @@ export function streamIn({ status, body }: Answered): StreamBody & { url: string
 export async function readEvents(url: string, headers: Record<string, string> = {}): Promise<SseReader> {
   const leaving = new AbortController()
   const response = await fetch(url, { headers: { Accept: 'text/event-stream', ...headers }, signal: leaving.signal })
-  const events = response.ok && response.body ? parse(response.body) : undefined
+  // Read from now on: Node cancels the body of a response that nobody refers to, if its reading has not begun.
+  const events = response.ok && response.body ? parse(response.body.pipeThrough(new TextDecoderStream())) : undefined
   return {
     status: response.status,
     next: async () => (await events?.next())?.value ?? undefined,
@@ -48,9 +49,9 @@ export function readWithTicket(answered: Answered, more = ''): Promise<SseReader
   return readEvents(`${url}?ticket=${ticket}${more}`)
 }
 
-async function* parse(body: ReadableStream<Uint8Array>): AsyncGenerator<FrameEvent, undefined> {
+async function* parse(body: ReadableStream<string>): AsyncGenerator<FrameEvent, undefined> {
   let text = ''
-  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+  for await (const piece of body) {
     text += piece
     const blocks = text.split('\n\n')
     text = blocks.pop() ?? ''

@@ -72,7 +72,7 @@ test('the hub waits one second for an unresponsive worker, and then uses its las
   stuck.on('metrics', () => (asked.metrics++ === 0 ? '# TYPE a counter\na 2\n' : never))
   stuck.on('waits', () => asked.waits++ === 0 || never)
   const metrics = asking.metrics(() => '# TYPE a counter\na 1\n')
-  const waits = asking.anyoneElse('waits', () => false)
+  const waits = asking.siblings.anyoneElse('waits', () => false)
   onTestFinished(() => stuck.close())
 
   const before = [await metrics(), await waits('r1')]

@@ -1,40 +1,10 @@
 /** A stream that one worker runs is read through the other: a reader cannot choose the process that it reaches. */
-import { jsonSchema, operation } from 'callplane'
 import { expect, test } from 'vitest'
-import type { StreamOptions } from '../../src/core/operation/stream.ts'
+import { at, createFeed } from '../streams/feed.ts'
 import { readEvents, readWithTicket, streamIn } from '../streams/sse.ts'
-import { startPair, type WorkerSite } from './pair.ts'
+import { startPair } from './pair.ts'
 
 const work = { leaseMs: 600_000, claimEveryMs: 600_000 }
-
-/** Yields what the test pushes. */
-function createFeed(stream: StreamOptions = {}) {
-  const pushed: unknown[] = []
-  const feed = { wake: () => {}, push }
-  function push(...frames: unknown[]) {
-    pushed.push(...frames)
-    feed.wake()
-  }
-  const definition = operation('v1:feed.watch', {
-    frame: jsonSchema<unknown>({}),
-    stream,
-    async *run(_args, { signal }) {
-      signal.addEventListener('abort', () => feed.wake())
-      while (!signal.aborted) {
-        while (pushed.length > 0) yield pushed.shift()
-        await new Promise<void>((resolve) => {
-          feed.wake = resolve
-        })
-      }
-    },
-  })
-  return { feed, definition }
-}
-
-/** The address of the stream at this worker. */
-function at(site: WorkerSite, url: string): string {
-  return new URL(new URL(url).pathname, site.url).href
-}
 
 test('a reader resumes at the other worker, with the frames that it missed, and back again', async () => {
   const { feed, definition } = createFeed({ integrity: 'crc32' })

@@ -19,13 +19,19 @@ export interface HttpCarrierOptions {
   upgrades?: Upgrades
   /** Serves HTTPS. */
   tls?: TlsFiles
+  /**
+   * Resolves when no call runs any more. A closing server accepts connections until then, so that a load balancer can
+   * read from it that it drains.
+   */
+  idle?: () => Promise<unknown>
 }
 
 export function createHttpCarrier(options: HttpCarrierOptions): Carrier<Listening> {
-  const { listener, host, port, limits, upgrades, tls } = options
+  const { listener, host, port, limits, upgrades, tls, idle } = options
   const server = createHttpServer(listener, limits, upgrades, tls)
   return {
     listen: () => listen(server, { host, port }),
-    close: (graceMs) => closeHttpServer(server, graceMs, upgrades),
+    close: (graceMs) =>
+      closeHttpServer(server, graceMs, { ...(upgrades && { upgrades }), ...(idle && { idle: idle() }) }),
   }
 }

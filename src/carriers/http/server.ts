@@ -108,22 +108,31 @@ export function listen(server: WebServer, { host, port }: { host: string; port: 
 }
 
 /**
- * Accepts no more connections, waits up to `graceMs` for pending responses, then closes what is left, including
- * upgraded sockets.
+ * Accepts no more connections once `idle` settles, waits for pending responses, and closes what is left after `graceMs`,
+ * including upgraded sockets.
  */
-export async function closeHttpServer(server: WebServer, graceMs: number, upgrades?: Upgrades): Promise<void> {
+export async function closeHttpServer(
+  server: WebServer,
+  graceMs: number,
+  { upgrades, idle = Promise.resolve() }: { upgrades?: Upgrades; idle?: Promise<unknown> } = {},
+): Promise<void> {
   if (!server.listening) return
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  const [over, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const stopListening = () => void server.close(() => closed.resolve())
+  // Who waits for the calls hears of their failure.
+  const deaf = Promise.race([idle, over.promise]).then(stopListening, stopListening)
   for (const event of ['request', 'checkContinue']) {
     server.prependListener(event, (_request, response: ServerResponse) => response.setHeader('Connection', 'close'))
   }
   // A busy connection becomes idle after its response, and Node has no event for that.
-  const sweep = setInterval(() => server.closeIdleConnections(), 20)
-  const cut = setTimeout(() => {
+  const sweep = setInterval(() => !server.listening && server.closeIdleConnections(), 20)
+  const cut = setTimeout(async () => {
+    over.resolve()
+    await deaf
     server.closeAllConnections()
     upgrades?.cut()
   }, graceMs)
-  await closed
+  await closed.promise
   clearInterval(sweep)
   clearTimeout(cut)
 }

@@ -8,14 +8,13 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
-import { Link } from '../../wire/messages/link.ts'
-import { Consuming, type Received } from './consuming.ts'
+import { Consuming } from './consuming.ts'
+import { Deliveries } from './deliveries.ts'
 import { describeError, isRefused } from './errors.ts'
 import { createFrameTransport } from './frames.ts'
-import { aborted, delay } from './outbox.ts'
+import { aborted } from './outbox.ts'
 import { Publishing } from './publishing.ts'
 import { away, Replies } from './replies.ts'
-import type { ReplyAddress } from './reply-address.ts'
 import type { KafkaSettings } from './settings.ts'
 import { Topics } from './topics.ts'
 
@@ -46,10 +45,6 @@ export interface Kafka {
 
 /** The carrier in the addresses that are stored with calls. */
 export const NAME = 'kafka'
-const NO_PEER = { header: () => undefined }
-/** If the session cannot take a message now, it gets the message again after this time, then after longer times. */
-const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 30_000
 
 export function createKafka(settings: KafkaSettings): Kafka {
   const topics = new Topics(settings)
@@ -58,7 +53,7 @@ export function createKafka(settings: KafkaSettings): Kafka {
   let publishing: Publishing | undefined
   let consuming: Consuming | undefined
   let replies: Replies | undefined
-  let received = 0
+  let deliveries: Deliveries | undefined
   let frames = 0
 
   const transport = createFrameTransport(() => {
@@ -67,61 +62,16 @@ export function createKafka(settings: KafkaSettings): Kafka {
   })
 
   function serve({ open, origin, maxBytes }: KafkaServing): Carrier {
-    const links = new Set<Link>()
-
-    function take(message: Received): boolean | Promise<boolean> {
-      received++
-      const address = (replies as Replies).addressOf(message)
-      const link = new Link({
-        open,
-        peer: NO_PEER,
-        origin: origin(),
-        transmit: (reply, about) => address.send(reply, about),
-        flushed: () => address.flushed(),
-        replyTo: address.place && { carrier: NAME, place: address.place },
-        frames: address.framesAfterReply(transport),
-        limits: { maxBytes, maxInFlight: 1 },
-        log,
-      })
-      const value = message.value ?? Buffer.alloc(0)
-      const attempt = () => (address.refusal ? link.refuse(address.refusal, value) : link.receive(value, idOf(message)))
-      const taking = attempt()
-      if (taking !== true) return takeLater(taking, attempt, link, address)
-      leave(link)
-      // Offsets are committed over another connection, so the commit could overtake the reply.
-      return address.flushed()
-    }
-
-    /** Offers the message again while the session cannot take it. */
-    async function takeLater(
-      first: boolean | Promise<boolean>,
-      attempt: () => boolean | Promise<boolean>,
-      link: Link,
-      address: ReplyAddress,
-    ): Promise<boolean> {
-      links.add(link)
-      let isTaken = await first
-      for (let waitMs = FIRST_RETRY_MS; !isTaken && !closing.signal.aborted; waitMs *= 2) {
-        await delay(Math.min(waitMs, LAST_RETRY_MS), closing.signal)
-        if (!closing.signal.aborted) isTaken = await attempt()
-      }
-      leave(link)
-      return isTaken && address.flushed()
-    }
-
-    function leave(link: Link): void {
-      const ending = link.end()
-      if (!ending) return void links.delete(link)
-      links.add(link)
-      void ending.then(() => links.delete(link))
-    }
-
     return {
       async listen() {
         await requireTopics()
         publishing = new Publishing(settings)
         replies = new Replies(settings, publishing)
-        consuming = new Consuming({ settings, take })
+        const limits = { maxBytes, maxInFlight: 1 }
+        const { signal } = closing
+        const taking = new Deliveries({ name: NAME, open, origin, transport, replies, limits, log, signal })
+        deliveries = taking
+        consuming = new Consuming({ settings, take: (message, done) => taking.take(message, done) })
         consuming.start()
       },
       async close(graceMs) {
@@ -129,8 +79,8 @@ export function createKafka(settings: KafkaSettings): Kafka {
         const cut = new AbortController()
         const timer = setTimeout(() => cut.abort(), graceMs)
         const stopping = consuming?.stop()
-        await Promise.race([Promise.all([stopping, ...[...links].map((link) => link.finish())]), aborted(cut.signal)])
-        await Promise.all([...links].map((link) => link.close(cut.signal)))
+        await Promise.race([Promise.all([stopping, deliveries?.finish()]), aborted(cut.signal)])
+        await deliveries?.close(cut.signal)
         // Before the last commit: an offset is committed when its replies are published.
         await publishing?.close(cut.signal)
         await stopping
@@ -177,18 +127,13 @@ export function createKafka(settings: KafkaSettings): Kafka {
     },
     counts: () => ({
       inFlight: consuming?.inFlight ?? 0,
-      received,
+      received: deliveries?.received ?? 0,
       published: publishing?.published ?? 0,
       lost: publishing?.lost ?? 0,
       putAside: replies?.putAside ?? 0,
       frames,
     }),
   }
-}
-
-/** The same for each delivery. The time distinguishes messages of a topic that was removed and created again. */
-function idOf({ topic, partition, offset, timestamp }: Received): string {
-  return `${topic.slice(0, 64)}:${partition}:${offset}:${timestamp}`
 }
 
 function refused(cause: unknown): Fault {

@@ -2,19 +2,21 @@
  * Reads the messages of the operations topic as a member of the group, and commits offsets of messages that are taken.
  * It connects again when the brokers were away, and stops reading while too many messages are in progress.
  */
-import { Base, Consumer, type Message, type MessagesStream } from '@platformatic/kafka'
+import { Base, type KafkaRecord, type MessagesStream } from '@platformatic/kafka'
+import { Fault } from '../../core/fault.ts'
+import { BatchConsumer, type Fetched } from './consumer.ts'
 import { describeError } from './errors.ts'
 import { delay } from './outbox.ts'
 import { PartitionProgress } from './progress.ts'
+import { Received } from './received.ts'
 import { clientOptions, type KafkaSettings, retryDelayMs } from './settings.ts'
 
-export type Received = Message<Buffer, Buffer, Buffer, Buffer>
 type Reading = MessagesStream<Buffer, Buffer, Buffer, Buffer>
 
 export interface ConsumingParts {
   settings: KafkaSettings
-  /** True when the offset of the message may be committed. Never throws or rejects. */
-  take(message: Received): boolean | Promise<boolean>
+  /** `done` gets true when the offset of the message may be committed. It may be called at once. Never throws. */
+  take(message: Received, done: (isTaken: boolean) => void): void
 }
 
 /** With this many bytes in progress, no more messages are read. */
@@ -31,12 +33,19 @@ export class Consuming {
   readonly #progress = new Map<number, PartitionProgress>()
   /** When a partition was lost to another member, by the monotonic clock. */
   readonly #lost = new Map<number, number>()
-  #consumer: Consumer<Buffer, Buffer, Buffer, Buffer> | undefined
+  #consumer: BatchConsumer | undefined
   #stream: Reading | undefined
   #serving: Promise<void> | undefined
   #committing: Promise<void> | undefined
   #cancelCommit: (() => void) | undefined
   #idle: PromiseWithResolvers<void> | undefined
+  /** Batches that are read and not begun. Bounded: nothing is fetched while the server is full. */
+  #backlog: Fetched[] = []
+  /** How many records of the first batch are begun. */
+  #begun = 0
+  #isBeginning = false
+  /** True from the maximum of messages in progress until half of them are done. */
+  #isFull = false
   #bytesInFlight = 0
   inFlight = 0
   /** Why there is no connection. `undefined`: there is one. */
@@ -92,7 +101,7 @@ export class Consuming {
   async #consume(): Promise<void> {
     const { settings } = this.#parts
     const { topics, group, sessionTimeoutMs, log } = settings
-    const consumer = new Consumer<Buffer, Buffer, Buffer, Buffer>({
+    const options = {
       ...clientOptions(settings),
       groupId: group,
       autocommit: false,
@@ -102,6 +111,11 @@ export class Consuming {
       // A broker that has just started may not answer a request. Joining the group can take a whole session timeout.
       requestTimeout: sessionTimeoutMs + 5_000,
       heartbeatInterval: Math.round(sessionTimeoutMs / 4),
+    }
+    const consumer = new BatchConsumer(options, (fetched) => {
+      if (consumer !== this.#consumer) return
+      this.#backlog.push(fetched)
+      this.#beginAll()
     })
     this.#consumer = consumer
     const ended = Promise.withResolvers<void>()
@@ -135,8 +149,11 @@ export class Consuming {
     stream.on('fetch', () => {
       this.trouble = undefined
     })
-    stream.on('data', (message: Received) => this.#begin(message, stream))
-    if (signal.aborted) stream.pause()
+    // The listener makes the stream fetch. It gets nothing, because the consumer has taken the records.
+    stream.on('data', () =>
+      ended.reject(new Fault('internal', 'The Kafka library delivered a message in another way.')),
+    )
+    if (signal.aborted || this.#isFull) stream.pause()
     await ended.promise
   }
 
@@ -161,37 +178,55 @@ export class Consuming {
     return isStale
   }
 
-  #begin(message: Received, stream: Reading): void {
-    const { maxInFlight } = this.#parts.settings
+  /** Begins the messages that are read, while there is room. */
+  #beginAll(): void {
+    if (this.#isBeginning) return
+    this.#isBeginning = true
+    for (let first = this.#backlog[0]; first && !this.#isFull; first = this.#backlog[0]) {
+      const record = first.records[this.#begun++]
+      if (record) {
+        this.#begin(first, record)
+      } else {
+        this.#backlog.shift()
+        this.#begun = 0
+      }
+    }
+    this.#isBeginning = false
+  }
+
+  #begin(fetched: Fetched, record: KafkaRecord): void {
+    const { maxInFlight, topics } = this.#parts.settings
     // The partition may belong to another member since it was read.
-    const progress = this.#progress.get(message.partition)
-    if (!progress || this.#ending.signal.aborted || stream !== this.#stream) return
-    const entry = progress.begin(message.offset, message.leaderEpoch)
-    if (!entry) return
-    const bytes = message.value?.length ?? 0
+    const progress = this.#progress.get(fetched.partition)
+    if (!progress || this.#ending.signal.aborted) return
+    const message = new Received(topics.operations, fetched, record)
+    if (!progress.begin(message)) return
+    const bytes = record.value?.length ?? 0
     this.inFlight++
     this.#bytesInFlight += bytes
-    if (this.inFlight >= maxInFlight || this.#bytesInFlight >= MAX_BYTES_IN_FLIGHT) stream.pause()
-    const finish = (isTaken: boolean) => {
+    if (this.inFlight >= maxInFlight || this.#bytesInFlight >= MAX_BYTES_IN_FLIGHT) {
+      this.#isFull = true
+      this.#stream?.pause()
+    }
+    this.#parts.take(message, (isTaken) => {
       this.inFlight--
       this.#bytesInFlight -= bytes
       if (isTaken) {
-        progress.finish(entry)
+        progress.finish(message)
         this.#commitSoon()
       }
       this.#goOn()
-    }
-    const taking = this.#parts.take(message)
-    if (typeof taking === 'boolean') finish(taking)
-    else void taking.then(finish)
+    })
   }
 
   #goOn(): void {
     if (this.inFlight === 0) this.#idle?.resolve()
+    if (!this.#isFull || this.#ending.signal.aborted) return
     const { maxInFlight } = this.#parts.settings
-    const stream = this.#stream
-    if (!stream?.isPaused() || this.#ending.signal.aborted) return
-    if (this.inFlight <= maxInFlight / 2 && this.#bytesInFlight <= MAX_BYTES_IN_FLIGHT / 2) stream.resume()
+    if (this.inFlight > maxInFlight / 2 || this.#bytesInFlight > MAX_BYTES_IN_FLIGHT / 2) return
+    this.#isFull = false
+    this.#beginAll()
+    if (!this.#isFull) this.#stream?.resume()
   }
 
   #commitSoon(): void {
@@ -224,6 +259,8 @@ export class Consuming {
     const consumer = this.#consumer
     this.#consumer = undefined
     this.#stream = undefined
+    this.#backlog = []
+    this.#begun = 0
     if (!consumer) return
     const { log } = this.#parts.settings
     const failed = (thrown: unknown) => log.debug({ reason: describeError(thrown) }, 'could not leave the Kafka group')

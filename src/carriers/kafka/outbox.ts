@@ -2,14 +2,14 @@
  * Publishes messages to one topic, in order. It sends the messages of one turn of the event loop together, and then those
  * that arrived while the last ones were under way. It keeps them while the brokers are away, up to a limit.
  */
-import type { Producer } from '@platformatic/kafka'
 import type { Log } from '../../core/ports/runtime.ts'
 import { canRetry, describeError, isTooLarge } from './errors.ts'
+import type { BatchProducer } from './producer.ts'
 import { retryDelayMs } from './settings.ts'
 
 export interface Outgoing {
   topic: string
-  key?: Buffer
+  key?: Buffer | undefined
   value: Buffer
   headers: Map<Buffer, Buffer>
   /** Told once what became of the message. */
@@ -21,7 +21,7 @@ export type Fate = 'published' | 'too-large' | 'refused' | 'unknown'
 
 export interface OutboxParts {
   topic: string
-  producer: () => Producer
+  producer: () => BatchProducer
   log: Log
   /** Aborts when nothing more is sent. */
   signal: AbortSignal

@@ -1,13 +1,14 @@
 /** The producer, and an outbox for each topic in use. A topic that does not work does not delay the others. */
-import { compatibilityPartitioner, Producer } from '@platformatic/kafka'
 import type { Log } from '../../core/ports/runtime.ts'
 import { describeError } from './errors.ts'
 import { aborted, Outbox, type Outgoing } from './outbox.ts'
+import { partitionOf } from './partition.ts'
+import { BatchProducer } from './producer.ts'
 import { clientOptions, type KafkaSettings } from './settings.ts'
 
 export class Publishing {
   readonly #log: Log
-  readonly #producer: Producer
+  readonly #producer: BatchProducer
   readonly #outboxes = new Map<string, Outbox>()
   readonly #ending = new AbortController()
   published = 0
@@ -15,14 +16,13 @@ export class Publishing {
 
   constructor(settings: KafkaSettings) {
     this.#log = settings.log
-    this.#producer = new Producer({
+    this.#producer = new BatchProducer({
       ...clientOptions(settings),
       // With it, the broker drops the duplicates of retries.
       idempotent: true,
       // After these retries, the outbox tries again.
       retries: 5,
-      // As Java's client does it, so that readers find the partition of a key.
-      partitioner: compatibilityPartitioner,
+      partitioner: (_message, key) => partitionOf(key),
     })
   }
 

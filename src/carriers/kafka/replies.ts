@@ -5,13 +5,16 @@
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Message } from '../../core/ports/session.ts'
-import type { Received } from './consuming.ts'
 import type { Fate } from './outbox.ts'
 import type { Publishing } from './publishing.ts'
+import type { Received } from './received.ts'
 import { ReplyAddress, type Settled, tooLarge } from './reply-address.ts'
 import type { KafkaSettings } from './settings.ts'
 
 const NO_HEADERS: Map<Buffer, Buffer> = new Map()
+
+/** Replies go to the common topic, without a correlation header. */
+const COMMON_PLACE: JsonObject = {}
 
 /** Enough for every id. A larger one is the caller's data, which the server does not store for it. */
 const MAX_PLACE_BYTES = 4_096
@@ -22,28 +25,31 @@ const LONGEST_MS = 20_000
 export class Replies {
   readonly #settings: KafkaSettings
   readonly #publishing: Publishing
+  readonly #replyTopicHeader: Buffer
+  readonly #correlationHeader: Buffer
   putAside = 0
 
   constructor(settings: KafkaSettings, publishing: Publishing) {
     this.#settings = settings
     this.#publishing = publishing
+    this.#replyTopicHeader = Buffer.from(settings.headers.replyTopic)
+    this.#correlationHeader = Buffer.from(settings.headers.correlation)
   }
 
   addressOf(message: Received): ReplyAddress {
-    const { topics, headers: names } = this.#settings
-    const wanted = headerOf(message, names.replyTopic)?.toString()
-    const correlation = headerOf(message, names.correlation)
+    const { topics, inPlaceOf } = this.#settings
+    const wanted = message.header(this.#replyTopicHeader)?.toString()
+    const correlation = message.header(this.#correlationHeader)
     const isAllowed = wanted === undefined || this.#allows(wanted)
     const topic = wanted !== undefined && isAllowed ? wanted : topics.replies
     const isOwn = topic !== topics.replies
     const headers = this.#headers(correlation)
     const refusal = isAllowed ? undefined : notAllowed(wanted)
     const place = placeOf(isOwn ? topic : undefined, correlation)
-    const { inPlaceOf } = this.#settings
     return new ReplyAddress({ refusal, place, inPlaceOf }, (reply, about, settled) => {
       const value = bytesOf(reply)
       if (about === undefined && !correlation && !isOwn) return this.#putAside(message, value, settled)
-      return this.#publishing.add({ topic, value, headers, settled, ...keyOf(about) })
+      return this.#publishing.add({ topic, value, headers, settled, key: keyOf(about) })
     })
   }
 
@@ -68,7 +74,7 @@ export class Replies {
   }
 
   #headers(correlation: Buffer | undefined): Map<Buffer, Buffer> {
-    return correlation ? new Map([[Buffer.from(this.#settings.headers.correlation), correlation]]) : NO_HEADERS
+    return correlation ? new Map([[this.#correlationHeader, correlation]]) : NO_HEADERS
   }
 
   #allows(topic: string): boolean {
@@ -89,24 +95,21 @@ export class Replies {
     const to = deadLetters === undefined ? {} : { to: deadLetters }
     log.warn({ topic, partition, offset: String(offset), ...to }, 'put aside a message without a readable request id')
     if (deadLetters === undefined) return settled('refused')
-    const headers = new Map([...message.headers, [Buffer.from(names.refusal), refusal]])
+    const headers = new Map(message.headers as [Buffer, Buffer][])
+    headers.set(Buffer.from(names.refusal), refusal)
     return this.#publishing.add({
       topic: deadLetters,
       value: value ?? Buffer.alloc(0),
       headers,
       // Its reply has no reader.
       settled: (fate) => settled(fate === 'too-large' ? 'refused' : fate),
-      ...(key && { key }),
+      key: key ?? undefined,
     })
   }
 }
 
-function headerOf({ headers }: Received, name: string): Buffer | undefined {
-  for (const [key, value] of headers) if (key?.toString() === name) return value
-  return undefined
-}
-
 function placeOf(topic: string | undefined, correlation: Buffer | undefined): JsonObject | undefined {
+  if (topic === undefined && !correlation) return COMMON_PLACE
   if ((correlation?.length ?? 0) > MAX_PLACE_BYTES) return undefined
   return {
     ...(topic !== undefined && { topic }),
@@ -114,8 +117,8 @@ function placeOf(topic: string | undefined, correlation: Buffer | undefined): Js
   }
 }
 
-function keyOf(about: string | undefined): { key?: Buffer } {
-  return about === undefined ? {} : { key: Buffer.from(about) }
+function keyOf(about: string | undefined): Buffer | undefined {
+  return about === undefined ? undefined : Buffer.from(about)
 }
 
 function bytesOf(message: Message): Buffer {

@@ -56,6 +56,12 @@ export class ReplyAddress {
     return this.#onTheirWay?.flushed() ?? true
   }
 
+  /** As `flushed`, without a promise. `told` may be called at once. */
+  whenFlushed(told: (isKnown: boolean) => void): void {
+    if (this.#onTheirWay) this.#onTheirWay.whenFlushed(told)
+    else told(true)
+  }
+
   /** The transport, with channels that open after the first reply: the reader learns the topic from it. */
   framesAfterReply(transport: StreamTransport): StreamTransport {
     return {

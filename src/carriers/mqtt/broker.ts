@@ -9,6 +9,7 @@ import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Message } from '../../core/ports/session.ts'
 import { BrokerConnection } from './connection.ts'
 import { Delivery } from './delivery.ts'
+import { LEAST_LIMIT_BYTES, LostMessages } from './lost-messages.ts'
 import { hasEndedConnections, Redelivery } from './redelivery.ts'
 import { Room } from './room.ts'
 
@@ -68,8 +69,6 @@ const PACKET_OVERHEAD_BYTES = 128 * 1024
 const FRAMING_BYTES = 64
 /** A broker that ended connections because of a message gets no message of that size for a while. */
 const REMEMBER_MS = 600_000
-/** A smaller message says nothing about the broker's limit: the network may have been the reason. */
-const LEAST_LIMIT_BYTES = 64 * 1024
 
 export class Broker {
   readonly #settings: BrokerSettings
@@ -77,6 +76,7 @@ export class Broker {
   readonly #unconfirmed = new Room(MAX_UNCONFIRMED, MAX_UNCONFIRMED_BYTES)
   #client: MqttClient | undefined
   #connection: BrokerConnection | undefined
+  readonly #lostMessages = new LostMessages()
   /** A size that the broker did not take. */
   #learned: { bytes: number; untilMs: number } | undefined
   #subscribed = false
@@ -93,6 +93,11 @@ export class Broker {
 
   get state(): BrokerState {
     return this.#detail === undefined ? { connected: true } : { connected: false, detail: this.#detail }
+  }
+
+  /** Messages of QoS 0 that are probably lost, because they were too large for the broker. */
+  get lostMessages(): number {
+    return this.#lostMessages.count
   }
 
   /** The largest payload that the broker accepts, with a topic and properties of this size. */
@@ -145,6 +150,7 @@ export class Broker {
       this.#isReady = false
       this.#cancelTimer?.()
       this.#lost(this.#detail ?? 'The connection to the broker was lost.')
+      if (!this.#closed) this.#findLostMessage()
       this.#unconfirmed.wake()
       first.resolve()
     })
@@ -279,6 +285,7 @@ export class Broker {
     this.#connection?.gather()
     if (qos === 0) {
       this.#client?.publish(topic, payload, options)
+      this.#lostMessages.sent(topic, payload.length, this.#settings.clock.monotonicMs())
       return
     }
     const bytes = payload.length
@@ -302,6 +309,18 @@ export class Broker {
     )
     this.#retryMs = FIRST_RETRY_MS
     if (bytes >= LEAST_LIMIT_BYTES) this.#learned = { bytes, untilMs: clock.monotonicMs() + REMEMBER_MS }
+  }
+
+  #findLostMessage(): void {
+    const { log, clock } = this.#settings
+    const found = this.#lostMessages.ended(clock.monotonicMs())
+    if (!found) return
+    const { topic, bytes, certain } = found
+    log.warn(
+      { topic, bytes, lostMessages: this.#lostMessages.count },
+      'the MQTT broker ended the connection after a message of QoS 0, which is probably lost. If it is too large, set mqtt.maxPacketBytes',
+    )
+    if (certain) this.#learned = { bytes, untilMs: clock.monotonicMs() + REMEMBER_MS }
   }
 }
 

@@ -1,12 +1,11 @@
 /** `callplane approvals`: lists the calls that wait for an approval, and approves or denies them. */
-import { resolve } from 'node:path'
-import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { findAdminToken } from '../../server/open/admin-token.ts'
 import { parseArguments } from '../arguments.ts'
-import { REMOTE_OPTIONS, Remote } from '../client/remote.ts'
+import { ADMINISTRATION_HELP, ADMINISTRATION_OPTIONS, administer, remoteFor } from '../client/administration.ts'
+import type { Remote } from '../client/remote.ts'
 import { type Command, type CommandIo, EXIT, type Output, print, usageFault } from '../command.ts'
-import { fitted, plainText } from '../terminal/text.ts'
+import { tableText } from '../terminal/table.ts'
+import { plainText } from '../terminal/text.ts'
 
 export const approvals: Command = {
   help: `
@@ -23,9 +22,7 @@ Options:
   --all                  Also lists approvals that are already decided.
   --why <text>           The reason, for the record. The caller of a denied call sees it.
   --json                 Prints the response as JSON.
-  --data <folder>        The server's data folder (default: .callplane). Also CALLPLANE_DATA.
-  --url <url>            The server (default: http://127.0.0.1:4747). Also CALLPLANE_URL.
-  --token <token>        A bearer token. Prefer CALLPLANE_TOKEN: other users of the machine can read a command line.
+${ADMINISTRATION_HELP}
 
 Exit codes: 0 done, 1 the approval cannot be decided (too late, or not by you), 2 the command or the credential is
 wrong, 3 no server responds.
@@ -47,8 +44,7 @@ Examples:
 }
 
 const OPTIONS = {
-  ...REMOTE_OPTIONS,
-  data: { type: 'string' },
+  ...ADMINISTRATION_OPTIONS,
   all: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   why: { type: 'string' },
@@ -67,21 +63,6 @@ const ACTIONS: ReadonlyMap<string, (wish: Wish) => Promise<number>> = new Map([
   ['approve', (wish) => decide(wish, 'approve')],
   ['deny', (wish) => decide(wish, 'deny')],
 ])
-
-/**
- * Sends the administrator's token only to a server on this machine: that server created it, and no other accepts it.
- */
-function remoteFor(values: { url?: string; token?: string; data?: string }, io: CommandIo): Remote {
-  const named = values.token ?? (io.env.CALLPLANE_TOKEN || undefined)
-  const without = new Remote(values, io)
-  if (named !== undefined || !isLocal(without.url)) return without
-  const token = findAdminToken(resolve(values.data ?? (io.env.CALLPLANE_DATA || '.callplane')))
-  return token === undefined ? without : new Remote({ ...values, token }, io)
-}
-
-function isLocal(url: string): boolean {
-  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
-}
 
 async function list({ io, server, values }: Wish): Promise<number> {
   const found: JsonObject[] = []
@@ -117,23 +98,8 @@ function outcomeOf({ waits }: JsonObject, verdict: 'approve' | 'deny'): string {
   return waits === true ? 'approved and runs now' : 'approved and runs when it is sent again'
 }
 
-async function ask(server: Remote, action: string, args: JsonObject): Promise<JsonObject> {
-  const op = `v1:callplane.approvals.${action}`
-  const { status, envelope } = await server.ask('/call', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ op, args }),
-  })
-  if (isJsonObject(envelope.result)) return envelope.result
-  const { code = 'FAILED', message = 'No reason was given.' } = envelope.error ?? {}
-  if (code === 'UNKNOWN_OP' || status === 401) throw notAllowed()
-  throw new Fault('upstream', plainText(message), { code })
-}
-
-function notAllowed(): Fault {
-  return usageFault(
-    'The server does not let this credential decide. Use one with the scope callplane:approve, or name the data folder of the server with --data.',
-  )
+function ask(server: Remote, action: string, args: JsonObject): Promise<JsonObject> {
+  return administer(server, `approvals.${action}`, args, { action: 'decide', scope: 'callplane:approve' })
 }
 
 function table(found: readonly JsonObject[], output: Output): string {
@@ -146,20 +112,7 @@ function table(found: readonly JsonObject[], output: Output): string {
     String(one.expiresAt),
     JSON.stringify(one.args),
   ])
-  const all = [['ID', 'STATUS', 'OPERATION', 'CALLER', 'RISK', 'UNTIL', 'ARGUMENTS'], ...rows]
-  const widths = [0, 1, 2, 3, 4, 5].map((column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
-  const width = output.isTTY ? output.columns || 80 : Number.POSITIVE_INFINITY
-  return all
-    .map((row) =>
-      fitted(
-        row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd(),
-        width,
-      ),
-    )
-    .join('\n')
+  return tableText([['ID', 'STATUS', 'OPERATION', 'CALLER', 'RISK', 'UNTIL', 'ARGUMENTS'], ...rows], output)
 }
 
 function nameOf({ operation }: JsonObject): string {

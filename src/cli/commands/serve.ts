@@ -33,6 +33,10 @@ Options:
   --store <url>          Keeps calls in this Postgres database instead of SQLite: postgres://user@host:5432/database.
                          Servers with the same database share all calls. Needs the package pg. Prefer CALLPLANE_STORE
                          for an address with a password.
+  --node-address <a>     The host:port at which other servers on the database read streams of this one (default: the
+                         address from which it reaches the database, and a free port).
+  --no-migrate           Does not upgrade the schema of the Postgres database, and does not start if a migration is
+                         pending. "callplane migrate" applies them.
   --accept-loss          Starts although the database lacks acknowledged commits, and logs what is missing.
   --token <token>        A bearer token that may do everything. Prefer CALLPLANE_TOKEN: other users of the machine
                          can read a command line. "callplane token" creates one.
@@ -48,8 +52,12 @@ Options:
   --tls-key <file>       The certificate's private key (PEM, without a passphrase).
   --mqtt <url>           Serves OpenCALL through this MQTT broker: mqtt://host:1883, or mqtts:// for TLS. The user and the
                          password are in CALLPLANE_MQTT_USERNAME and CALLPLANE_MQTT_PASSWORD. Also CALLPLANE_MQTT.
+  --mqtt-max-packet <n>  The largest packet in bytes that the broker takes. Set it for MQTT 3.1.1, which does not tell it.
   --kafka <brokers>      OpenCALL over Kafka: host:port, several separated by commas. The login comes from
                          CALLPLANE_KAFKA_USERNAME and CALLPLANE_KAFKA_PASSWORD.
+  --cells <file>         Divides callers between several stores: a YAML file with the name, url and slots of each cell
+                         (docs/guides/cells.md). Needs --cell and authentication.
+  --cell <name>          The cell that this server belongs to.
   --watch                Restarts when a loaded file or the policy changes.
   --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
                          that ends is restarted. Without it, one process does everything.

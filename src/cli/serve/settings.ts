@@ -7,12 +7,15 @@ import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
 import { isLoopback } from '../../server/options/loopback.ts'
-import { isPostgresUrl } from '../../server/options/postgres.ts'
+import { MAX_PACKET_BYTES } from '../../server/options/mqtt.ts'
+import type { PeersOptions } from '../../server/options/postgres.ts'
 import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
+import { readCells } from './cells.ts'
 import { kafkaOver } from './kafka.ts'
+import { requirePostgres } from './store-place.ts'
 
 const MAX_WORKERS = 256
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -40,6 +43,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       host: { type: 'string' },
       data: { type: 'string' },
       store: { type: 'string' },
+      'node-address': { type: 'string' },
+      'no-migrate': { type: 'boolean', default: false },
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
@@ -51,8 +56,11 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'tls-cert': { type: 'string' },
       'tls-key': { type: 'string' },
       mqtt: { type: 'string' },
+      'mqtt-max-packet': { type: 'string' },
       objects: { type: 'string' },
       kafka: { type: 'string' },
+      cells: { type: 'string' },
+      cell: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -74,7 +82,9 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
   if (values.websocket && values['no-websocket']) throw usageFault('Pass --websocket or --no-websocket, not both.')
   const tls = readTls(values['tls-cert'], values['tls-key'])
+  const cells = readCells(values.cells, values.cell)
   const quic = parseQuic(values.quic, values['quic-raw-port'])
+  const nodeAddress = parseNodeAddress(values['node-address'])
   const objects = values.objects ?? (env.CALLPLANE_OBJECTS || undefined)
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
@@ -87,8 +97,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     logLevel: level,
     over(own) {
       const token = takeToken(values.token, env)
-      const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
-      const store = takeStore(values.store, env, own.store)
+      const mqtt = takeMqtt(values.mqtt, env, own.mqtt, values['mqtt-max-packet'])
+      const store = takeStore(values.store, env, own.store, nodeAddress, !values['no-migrate'])
       const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
         log: 'info',
@@ -111,6 +121,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(store && { store }),
         ...(quic && { quic: { ...own.quic, ...quic } }),
         ...(kafka && { kafka }),
+        ...(cells && { cells }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }
@@ -160,13 +171,32 @@ function takeStore(
   flag: string | undefined,
   env: CommandIo['env'],
   own: ServerSettings['store'],
+  peers: PeersOptions | undefined,
+  migrates: boolean,
 ): ServerSettings['store'] | undefined {
   const url = flag ?? (env.CALLPLANE_STORE || undefined)
   delete env.CALLPLANE_STORE
-  if (url === undefined) return own
-  if (!isPostgresUrl(url))
-    throw usageFault('--store must be the address of a Postgres database: postgres://user@host:5432/database.')
-  return typeof own === 'object' && 'url' in own ? { ...own, url } : { url }
+  if (url !== undefined) requirePostgres('--store', url)
+  const given = typeof own === 'string' ? { url: own } : own
+  const settings = typeof given === 'object' && 'url' in given ? given : undefined
+  const store = url === undefined ? settings : { ...settings, url }
+  if (!store) {
+    if (!migrates) throw usageFault('--no-migrate needs a Postgres store: pass --store.')
+    if (peers) throw usageFault('--node-address needs --store, the database that the nodes share.')
+    return own
+  }
+  return {
+    ...store,
+    ...(!migrates && { migrate: false }),
+    ...(peers && { peers: { ...(store.peers || {}), ...peers } }),
+  }
+}
+
+function parseNodeAddress(address: string | undefined): PeersOptions | undefined {
+  if (address === undefined) return undefined
+  const [, host, port = ''] = /^(.+):(\d+)$/.exec(address) ?? []
+  if (host === undefined) throw usageFault('--node-address must be a host and a port, such as 10.0.0.5:4749.')
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: parseWhole(port, '--node-address', 0, 65_535) }
 }
 
 /** The password is always removed from the environment, so that no handler can read it. */
@@ -174,13 +204,23 @@ function takeMqtt(
   flag: string | undefined,
   env: CommandIo['env'],
   own: ServerSettings['mqtt'],
+  maxPacket: string | undefined,
 ): ServerSettings['mqtt'] | undefined {
   const { CALLPLANE_MQTT, CALLPLANE_MQTT_USERNAME: username, CALLPLANE_MQTT_PASSWORD: password } = env
   delete env.CALLPLANE_MQTT
   delete env.CALLPLANE_MQTT_PASSWORD
   const url = flag ?? (CALLPLANE_MQTT || own?.url)
-  if (url === undefined) return undefined
-  return { ...own, url, ...(username && { username }), ...(password && { password }) }
+  if (url === undefined) {
+    if (maxPacket !== undefined) throw usageFault('--mqtt-max-packet needs --mqtt, the address of the broker.')
+    return undefined
+  }
+  return {
+    ...own,
+    url,
+    ...(username && { username }),
+    ...(password && { password }),
+    ...(maxPacket !== undefined && { maxPacketBytes: parseWhole(maxPacket, '--mqtt-max-packet', 1, MAX_PACKET_BYTES) }),
+  }
 }
 
 function withToken(auth: AuthConfig | undefined, token: StaticToken): AuthConfig {

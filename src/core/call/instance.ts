@@ -139,6 +139,8 @@ export interface StreamState {
   readonly names?: readonly string[]
   /** No reader has connected yet, so no node runs the handler. */
   readonly awaited?: true
+  /** The process that runs the handler (`Pipes.here`). Absent if no other process can reach it. */
+  readonly runsAt?: string
 }
 
 export type ExecutionModel = 'sync' | 'async' | 'stream'

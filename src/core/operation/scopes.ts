@@ -15,7 +15,7 @@ export const SCOPES = {
   /** Reads the audit trail. */
   audit: 'callplane:audit',
   metrics: 'callplane:metrics',
-  /** Lists and reads the calls of all callers in the tenant, without arguments and results. */
+  /** Lists the nodes, and lists and reads the calls of all callers in the tenant, without arguments and results. */
   read: 'callplane:read',
   /** Reads the arguments and results of those calls. */
   payloads: 'callplane:payloads',

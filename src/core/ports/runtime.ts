@@ -21,6 +21,8 @@ export interface Environment {
   digest(text: string): string
   /** A keyed hash that only this deployment can compute. URL-safe. */
   sign(text: string): string
+  /** True if `sign` made the signature, with the current key or an earlier one. */
+  isSigned(text: string, signature: string): boolean
   base64(bytes: Uint8Array): string
   gzip(text: string): Uint8Array
   /** True if the value is valid against this JSON Schema. */

@@ -57,11 +57,11 @@ export interface Session {
   /**
    * Handles one message. Several may be in progress. The promise resolves when the carrier may acknowledge the message:
    * the call is recorded, or the session has responded to the message or refused it. It rejects when the message must
-   * be delivered again. Without a promise, the message may be acknowledged at once. The session responds to a malformed message and does not throw. `id` identifies the message if
-   * the carrier may deliver it again: it is the same each time, so that a request without an id of its own is the same
-   * request each time.
+   * be delivered again. Without a promise, the message may be acknowledged at once. The
+   * session responds to a malformed message and does not throw. `id` identifies the message if the carrier may deliver it
+   * again: it returns the same each time, so that a request without an id of its own is the same request each time.
    */
-  receive(message: Message, id?: string): void | Promise<void>
+  receive(message: Message, id?: () => string): void | Promise<void>
   /**
    * The carrier could not accept a message, for example because it is too large. The session tells the peer. `message`
    * is the refused one, if it is worth reading: the response then names its subject.

@@ -6,14 +6,17 @@ import type { Weights } from '../fairness/fair-turns.ts'
 import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { JsonValue } from '../json.ts'
+import type { NodeFacts, NodeInfo } from './nodes.ts'
 import type { Peers } from './peers.ts'
 import type { Clock, Log } from './runtime.ts'
+import type { StoreDump } from './store-dump.ts'
 
 /**
  * Opens a store. This may take seconds, for example to connect or to upgrade a schema. It rejects if the store cannot
- * be used, and then the server does not start. The server closes the store that it opened.
+ * be used, and then the server does not start. The server closes the store that it opened. `about` reads what the server
+ * tells of itself, for a store that lists its nodes.
  */
-export type OpenStore = (parts: { clock: Clock; log: Log }) => Promise<Store>
+export type OpenStore = (parts: { clock: Clock; log: Log; about?: () => NodeFacts }) => Promise<Store>
 
 /**
  * Stores instances. Every write is durable when its promise resolves. A store may put many concurrent writes into one
@@ -74,10 +77,15 @@ export interface Store {
   /** Unended instances past their expiry, oldest first. */
   overdue(limit: number): Promise<readonly Instance[]>
   /**
-   * Removes up to `limit` ended instances that are past `keepUntil`, oldest first, in one commit. Returns their number.
-   * It first calls `removeObjects` with the ids of those that may have objects, and waits for it: the bytes are removed
-   * before the row, so that a crash in between leaves no bytes without a row. If `removeObjects` rejects, nothing is
-   * removed. An instance that another node has removed meanwhile is skipped.
+   * Removes ended instances that are past `keepUntil`: up to `limit` of them, oldest first, in one commit. It first calls
+   * `removeObjects` with the ids of those that may have objects, and waits for it: the bytes are removed before the row,
+   * so that a crash in between leaves no bytes without a row. If `removeObjects` rejects, nothing is removed. An instance
+   * that another node has removed meanwhile is skipped.
+   *
+   * A store with very many instances may remove them in groups, each when nearly all of the group are past `keepUntil`.
+   * It then names the ids of a group in slices, one slice in each call, and removes the group after the last one.
+   *
+   * Returns the number of instances that it removed or named. If that is `limit` or more, call it again.
    */
   expire(limit: number, removeObjects: (ids: readonly string[]) => Promise<void>): Promise<number>
   /**
@@ -90,8 +98,37 @@ export interface Store {
   readonly audit: AuditTrail
   /** The other nodes on this store. Absent if one server uses the store alone. */
   readonly peers?: Peers
+  /** The version of the schema that this program knows. Absent if the store has no such thing. */
+  readonly schema?: number
+  /** The living nodes on this store, this one included. Absent if one server uses the store alone. */
+  nodes?(): Promise<readonly NodeInfo[]>
+  /**
+   * Looks for reasons why this node should get no calls, although the store can be written. Nodes ask at intervals.
+   * Absent if the store knows none.
+   */
+  troubles?(): Promise<readonly StoreTrouble[]>
+  /** Absent if the store cannot be moved into another one. */
+  readonly dump?: StoreDump
+  /** Wakes the workers of other nodes. Absent if one server uses the store alone. */
+  readonly wakeUps?: WakeUps
   /** Waits for the writes under way, then closes the store. */
   close(): Promise<void>
+}
+
+export type StoreTrouble =
+  /** The schema is older than this program, as after a restored backup. */
+  | 'migrations-pending'
+  /** The schema needs a newer program. */
+  | 'schema-newer'
+  /** The clock of the store was set back. This node's time is ahead until the clock has caught up. */
+  | 'clock-jumped'
+
+/** Hints between nodes. They may be lost: every node also looks for due calls at intervals. */
+export interface WakeUps {
+  /** Tells the other nodes that calls are due now. */
+  send(): void
+  /** `woken` is called when another node has sent one. */
+  receive(woken: () => void): void
 }
 
 /** Durable values by key. A record past its expiry counts as absent, even before it is removed. */

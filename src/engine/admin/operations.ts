@@ -9,6 +9,7 @@ import { operation } from '../../core/operation/define.ts'
 import type { Operation, OperationDefinition, Tombstone } from '../../core/operation/operation.ts'
 import { jsonSchema } from '../../core/operation/schema.ts'
 import { SCOPES } from '../../core/operation/scopes.ts'
+import type { NodeInfo } from '../../core/ports/nodes.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { AuditEntry, Store } from '../../core/ports/store.ts'
 import { hasEnded } from '../follow/waiting.ts'
@@ -16,12 +17,15 @@ import type { Worker } from '../run/worker.ts'
 import { callEnded } from '../wait/approval-faults.ts'
 import type { Approval, Approvals } from '../wait/approvals.ts'
 import { APPROVAL_SCHEMA, type ApprovalView, timeText, viewOf } from './approval-view.ts'
+import { listNodes } from './nodes-operation.ts'
 
 export interface OwnParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
   clock: Clock
+  /** The processes of this server, or the nodes on its store. */
+  nodes(): Promise<readonly NodeInfo[]>
 }
 
 export interface OwnOperations {
@@ -112,6 +116,7 @@ export function createOwnOperations(): OwnOperations {
         }),
         run: (args, ctx) => listAudit(parts(), ctx.caller, args),
       }),
+      listNodes(parts),
     ],
     connect(given) {
       connected = given

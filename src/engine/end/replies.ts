@@ -31,7 +31,7 @@ export function replyTo(instance: Instance, now: number): Reply {
   }
 }
 
-function told({ awaited: _, names: _names, ...stream }: StreamState): StreamReply {
+function told({ awaited: _, names: _names, runsAt: _runsAt, ...stream }: StreamState): StreamReply {
   return stream
 }
 

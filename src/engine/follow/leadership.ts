@@ -20,19 +20,27 @@ export class Leadership {
   readonly #name: string
   /** On the monotonic clock. `undefined` if this node does not hold the lease. */
   #renewedMs: number | undefined
+  #wrote = false
 
   constructor(parts: LeadershipParts) {
     this.#parts = parts
     this.#name = parts.env.newId()
   }
 
+  /** The last `lead` has written to the store, so the store can be written to. */
+  get wrote(): boolean {
+    return this.#wrote
+  }
+
   /** Takes the lease if it is free, and renews it after a third of its time. True if this node leads. */
   async lead(): Promise<boolean> {
     const { env, leaseMs } = this.#parts
     const nowMs = env.clock.monotonicMs()
+    this.#wrote = false
     if (this.#renewedMs !== undefined && nowMs - this.#renewedMs < leaseMs / 3) return true
     try {
       this.#renewedMs = (await this.#write()) ? nowMs : undefined
+      this.#wrote = true
       return this.#renewedMs !== undefined
     } catch (err) {
       // Maintenance frees space when the disk is full, so it must not depend on this write.

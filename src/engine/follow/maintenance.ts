@@ -3,7 +3,6 @@
  * a store, only the leader ends and removes calls; every node corrects its own counts.
  */
 
-import { Fault } from '../../core/fault.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { OpenCounts, Store } from '../../core/ports/store.ts'
@@ -11,6 +10,7 @@ import { expired } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
+import { Health } from './health.ts'
 import { Leadership } from './leadership.ts'
 
 export interface MaintenanceParts {
@@ -36,21 +36,23 @@ const REST = 3
  * often.
  */
 const COUNT_EVERY = 12
-/** The leader renews its lease in every round. If it misses this many rounds, another node becomes the leader. */
+/** Expired records and old audit entries only take space, so that removing them can wait for some rounds. */
+const PURGE_EVERY = 12
+/** A round after one that found nothing comes later by this factor, so that idle servers leave the store alone. */
+const IDLE_FACTOR = 2
+/** The leader renews its lease in every round. If it misses this many idle rounds, another node becomes the leader. */
 const LEASE_ROUNDS = 3
 /**
  * Bytes without an instance are leftovers if they have not changed for this long. A sweep starts at the same interval.
  */
 export const LEFTOVER_AGE_MS = 3_600_000
 
-/** A key that no record has. */
-const NO_RECORD = 'maintenance:probe'
-
 export class Maintenance {
   readonly #parts: MaintenanceParts
   readonly #leadership: Leadership
   #led = false
-  #storageFault: Fault | undefined
+  /** Whether this node can do its work, as of the last round. */
+  readonly health: Health
   /** Not monotonic: files are dated by the wall clock, so a step of that clock has to count. */
   #sweptAt = Number.POSITIVE_INFINITY
   #cancelTimer: (() => void) | undefined
@@ -60,11 +62,16 @@ export class Maintenance {
   readonly #endRests = new Set<() => void>()
   #stopped = false
   #rounds = 0
+  /** What this round has found to do. */
+  #found = 0
+  /** The last round ended in order and found nothing. */
+  #idle = false
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts
-    const { env, store, everyMs } = parts
-    this.#leadership = new Leadership({ env, records: store.records, leaseMs: LEASE_ROUNDS * everyMs })
+    const { env, store, objects, everyMs } = parts
+    this.health = new Health({ store, objects, log: env.log })
+    this.#leadership = new Leadership({ env, records: store.records, leaseMs: LEASE_ROUNDS * IDLE_FACTOR * everyMs })
   }
 
   async start(): Promise<void> {
@@ -95,41 +102,26 @@ export class Maintenance {
     for (const end of this.#endRests) end()
     await this.#underWay
     await this.#sweeping
+    await this.health.stop()
     await this.#leadership.resign()
-  }
-
-  /** The fault of the last test write. Undefined if it succeeded. */
-  get storageFault(): Fault | undefined {
-    return this.#storageFault
-  }
-
-  /** Tests the storage with a write that changes nothing, so that an idle server notices a failure too. */
-  async #tryStorage(): Promise<void> {
-    try {
-      await this.#parts.store.records.remove(NO_RECORD)
-      this.#storageFault = undefined
-    } catch (thrown) {
-      this.#storageFault = Fault.from(thrown)
-      throw thrown
-    }
   }
 
   /** One round. The timer and tests call it. */
   async tidy(): Promise<void> {
     const { store, limits } = this.#parts
-    await this.#tryStorage()
+    this.#idle = false
+    this.#found = 0
     const leads = await this.#leadership.lead()
+    await this.health.check(this.#leadership.wrote)
     if (this.#cancelTimer) this.#sweepWhile(leads)
     if (leads) {
       // Removals come first, because they free space: on a full disk no call can be ended.
-      await inOrder([
-        () => this.#expire(),
-        () => this.#purgeRecords(),
-        () => this.#purgeAudit(),
-        () => this.#endOverdue(),
-      ])
+      const purge = [() => this.#purgeRecords(), () => this.#purgeAudit()]
+      const isPurged = this.#rounds % PURGE_EVERY === 0
+      await inOrder([() => this.#expire(), ...(isPurged ? purge : []), () => this.#endOverdue()])
     }
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
+    this.#idle = this.#found === 0
   }
 
   /** A node that becomes the leader sweeps at once, because it does not know the time of the last sweep. */
@@ -182,9 +174,10 @@ export class Maintenance {
 
   #schedule(): void {
     if (this.#stopped) return
-    this.#cancelTimer = this.#parts.env.clock.schedule(this.#parts.everyMs, () => {
+    const { everyMs, env } = this.#parts
+    this.#cancelTimer = env.clock.schedule(this.#idle ? IDLE_FACTOR * everyMs : everyMs, () => {
       this.#underWay = this.tidy()
-        .catch((err) => this.#parts.env.log.error({ err }, 'maintenance failed; the next round tries again'))
+        .catch((err) => env.log.error({ err }, 'maintenance failed; the next round tries again'))
         .then(() => this.#schedule())
     })
   }
@@ -223,7 +216,9 @@ export class Maintenance {
     const { clock } = this.#parts.env
     for (;;) {
       const startedMs = clock.monotonicMs()
-      if ((await work()) < BATCH) return
+      const found = await work()
+      this.#found += found
+      if (found < BATCH) return
       await this.#rest((clock.monotonicMs() - startedMs) * REST)
       if (this.#stopped || !(await this.#leadership.lead())) return
     }

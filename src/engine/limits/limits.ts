@@ -52,6 +52,11 @@ export class Limits {
     return this.#shares.running
   }
 
+  /** Calls that wait here for a slot. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   get queued(): number {
     return this.#queued
   }

@@ -16,13 +16,14 @@ export class Rates {
 
   constructor(rules: RateRules, clock: Clock, shared: SharedLimits | undefined) {
     const { callsPerSecond, callBurst, pollBurst, pollIntervalMs } = rules
-    const take = (bucket: BucketRules) => {
-      if (shared) return (key: string) => shared.takeToken(bucket, key)
+    const take = (bucket: BucketRules, together: SharedLimits | undefined) => {
+      if (together) return (key: string) => together.takeToken(bucket, key)
       const buckets = new Buckets(bucket, clock)
       return (key: string) => buckets.take(key)
     }
-    this.#calls = callsPerSecond > 0 ? take({ capacity: callBurst, msPerToken: 1000 / callsPerSecond }) : undefined
-    this.#polls = take({ capacity: pollBurst, msPerToken: pollIntervalMs })
+    const perCall = { capacity: callBurst, msPerToken: 1000 / callsPerSecond }
+    this.#calls = callsPerSecond > 0 ? take(perCall, shared) : undefined
+    this.#polls = take({ capacity: pollBurst, msPerToken: pollIntervalMs }, shared?.pollsApart ? undefined : shared)
   }
 
   /** Returns a promise only if processes count together. */

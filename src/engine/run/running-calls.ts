@@ -51,6 +51,13 @@ export class RunningCalls {
     return this.#running.get(id)
   }
 
+  /** How many calls of each operation run, by registry key. */
+  counts(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const { operation } of this.#running.values()) counts.set(operation.key, (counts.get(operation.key) ?? 0) + 1)
+    return counts
+  }
+
   /** Adds a call to the table, until `leave`. */
   watch(attempt: Attempt, instance: Instance, operation: Operation): void {
     const running: Running = { attempt, instance, operation, concluding: false }

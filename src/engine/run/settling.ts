@@ -29,6 +29,7 @@ export interface SettlingParts {
   ends: CallEnds
   retries: Retries
   wake(): void
+  wakeOthers(): void
 }
 
 type Failure = Extract<Outcome, { kind: 'fault' }>
@@ -73,8 +74,14 @@ export class Settling {
   #settle(running: Running, ending: Ending): Promise<void> {
     if (ending.kind === 'deferred') return this.#leaveWaiting(running, ending.deferred)
     if (ending.kind !== 'fault') return this.#conclude(running, ending)
-    if (this.#parts.running.wasCutOff(running)) return this.#parts.conclusions.giveBack(running.instance)
+    if (this.#parts.running.wasCutOff(running)) return this.#handOver(running)
     return this.#failed(running, ending)
+  }
+
+  /** This node stops. The others need not wait for the lease. */
+  async #handOver({ instance }: Running): Promise<void> {
+    await this.#parts.conclusions.giveBack(instance)
+    this.#parts.wakeOthers()
   }
 
   async #leaveWaiting({ instance, attempt }: Running, deferred: Deferred): Promise<void> {

@@ -78,7 +78,19 @@ export class Worker {
     const ends = new CallEnds({ attempts, registry, limits, conclusions, awaited, held })
     const stopped = () => claiming.stopped
     const retries = new Retries({ env, stopGraceMs, conclusions, stopped, wake })
-    const settling = new Settling({ attempts, store, limits, conclusions, running, awaited, ends, retries, wake })
+    const wakeOthers = () => store.wakeUps?.send()
+    const settling = new Settling({
+      attempts,
+      store,
+      limits,
+      conclusions,
+      running,
+      awaited,
+      ends,
+      retries,
+      wake,
+      wakeOthers,
+    })
     const starting = new Starting({ attempts, limits, conclusions, running, secrets, leaseMs })
     const heldStart = new HeldStart({
       held,
@@ -120,6 +132,7 @@ export class Worker {
     this.#starting = starting
     this.#claiming = claiming
     limits.onFreed = wake
+    store.wakeUps?.receive(wake)
   }
 
   /** True if a call accepted now may start at once if it has a slot. */
@@ -156,6 +169,11 @@ export class Worker {
     return this.#running.stopAttempt(id, why)
   }
 
+  /** How many recorded calls of each operation run on this node, by registry key. */
+  runningCounts(): ReadonlyMap<string, number> {
+    return this.#running.counts()
+  }
+
   /** Ends a call that no worker runs. Returns false and changes nothing if a worker has claimed it since. */
   endUnrun(seen: Instance, why: Fault): Promise<boolean> {
     return this.#ends.endUnrun(seen, why)
@@ -180,7 +198,10 @@ export class Worker {
     this.#claiming.wake()
   }
 
-  /** Stops claiming, waits for running calls, then asks the rest to stop and gives them back. */
+  /**
+   * Stops claiming, waits for running calls, then asks the rest to stop and gives them back. Other nodes are woken as
+   * soon as there is something for them: at once for queued calls, and again for every call that is given back.
+   */
   async stop(graceMs: number): Promise<void> {
     const claimed = this.#claiming.stop()
     this.#conclusions.hurry()
@@ -189,6 +210,7 @@ export class Worker {
       void this.#conclusions.giveUp()
     })
     await claimed
+    this.#store.wakeUps?.send()
     await this.#running.idle()
     cancel()
     this.#running.stopRenewing()

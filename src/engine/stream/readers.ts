@@ -65,7 +65,7 @@ export class Readers {
     const running = this.#parts.streams.resumable(id)
     if (running) return attach(running)
     if (!isOver && (await this.#start(seen, attach))) return
-    const pipe = await this.#parts.pipes?.open(id)
+    const pipe = await this.#openPipe(seen)
     if (!pipe) throw isOver ? noStream() : elsewhere()
     await this.#forwarding.start(pipe, reader.open(stream), after)
   }
@@ -73,6 +73,15 @@ export class Readers {
   /** Ends the connections of readers whose streams run elsewhere, for a shutdown. */
   stopForwarding(): void {
     this.#forwarding.stopAll()
+  }
+
+  /** Opens a pipe to the process that runs the stream. */
+  async #openPipe(seen: Instance): Promise<Pipe | undefined> {
+    const { pipes, store } = this.#parts
+    if (!pipes) return undefined
+    // Another process may have started the stream since it was `seen`.
+    const at = seen.extras?.stream?.runsAt ?? (await store.get(seen.id))?.extras?.stream?.runsAt
+    return at === undefined ? undefined : pipes.open(seen.id, at)
   }
 
   /** The other process has checked that its reader may read the stream. */
@@ -99,12 +108,12 @@ export class Readers {
 
   /** Starts the handler on this node, if no other node has started it since the stream was `seen`. */
   async #startHere(seen: Instance, attach: Attach): Promise<boolean> {
-    const { env, store, registry, worker, streams } = this.#parts
+    const { env, store, registry, worker, streams, pipes } = this.#parts
     const operation = registry.byKey(seen.operation)
     const { awaited, ...stream } = seen.extras?.stream ?? {}
     if (!awaited) return false
     if (!operation?.stream) throw noStream()
-    const extras = { ...seen.extras, stream } as InstanceExtras
+    const extras = { ...seen.extras, stream: { ...stream, ...(pipes && { runsAt: pipes.here }) } } as InstanceExtras
     const leasedUntil = env.clock.now() + worker.leaseMs
     const begun = await beginStream(store, seen, leasedUntil, extras, startingStream(seen))
     if (begun.recordsDiffer) return false

@@ -31,6 +31,8 @@ export interface SubscribingParts {
   recorder: Recorder
   streams: Subscriptions
   transports: StreamTransports
+  /** `Pipes.here` of this process. */
+  here?: string
 }
 
 export class Subscribing {
@@ -71,7 +73,7 @@ export class Subscribing {
     names: StreamNames,
     found: (place: StreamPlace) => void,
   ): Promise<StreamState> {
-    const { env, transports } = this.#parts
+    const { env, transports, here } = this.#parts
     const { id, operation, call, tenant, owner } = admitted
     const rules = operation.stream as StreamRules
     const transport = chooseTransport(operation, wish, transports)
@@ -103,6 +105,7 @@ export class Subscribing {
       ...(place.details && { details: place.details }),
       ...(names.keys.length > 0 && { names: [...names.keys] }),
       ...(!place.open && { awaited: true as const }),
+      ...(place.open && here !== undefined && { runsAt: here }),
     }
   }
 

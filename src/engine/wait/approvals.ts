@@ -129,7 +129,9 @@ export class Approvals {
 
   /** Opens an approval in place of `before`. `undefined` if `before` has changed meanwhile. */
   async #open(request: ApprovalRequest, before: Standing | undefined): Promise<Approval | undefined> {
-    const approval = this.#create(request, this.#env.newId())
+    const { caller } = request
+    // A path with the id leads to the caller's cell.
+    const approval = this.#create(request, this.#env.newCallId(caller.tenant, ownerOf(caller)))
     await this.#reserve(approval)
     const stand = this.#book.stand(approval, before)
     if (!(await this.#store.records.write([stand, ...this.opening(approval)]))) {

@@ -60,6 +60,11 @@ export async function chunksInfo(layout: Layout, id: string): Promise<ChunksInfo
   return last && { count, bytes: last.facts.offset + last.bytes, finished: last.facts.last, mimeType }
 }
 
+export async function begunAs(layout: Layout, id: string): Promise<Head | undefined> {
+  const place = layout.find(id)
+  return place && readHead(place.chunks)
+}
+
 /** Creates the folder together with its head, or reads the head that another writer created first. */
 async function createHead(layout: Layout, place: Place, head: Head): Promise<Head> {
   const { path } = await writeSealed(layout, async () => head)

@@ -1,8 +1,8 @@
 /** Stores objects in files below one folder, for one machine. It creates nothing before the first use. */
-import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { ChunkOptions, ObjectStore } from '../../core/ports/objects.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import { openChunkWriter } from '../../platform/objects/chunk-writer.ts'
-import { chunkPlace, chunksInfo, readChunk } from './chunk-files.ts'
+import { begunAs, chunkPlace, chunksInfo, readChunk } from './chunk-files.ts'
 import { createFreshness } from './freshness.ts'
 import { createLayout } from './layout.ts'
 import { listOwners, removeOwner, sweepUnfinished } from './owners.ts'
@@ -14,6 +14,8 @@ export interface FileObjects extends ObjectStore {
    * the time. Fails if the folder is not writable.
    */
   sweep(untouchedForMs: number): Promise<number>
+  /** How a chunked object was begun. A copy that is begun in the same way has the same chunks. */
+  begun(id: string): Promise<ChunkOptions | undefined>
 }
 
 export function createFileObjects(options: { folder: string; clock: Pick<Clock, 'now' | 'schedule'> }): FileObjects {
@@ -28,6 +30,7 @@ export function createFileObjects(options: { folder: string; clock: Pick<Clock, 
     chunks: (id) => chunksInfo(layout, id),
     removeOwner: (owner) => removeOwner(layout, owner),
     owners: (untouchedForMs) => listOwners(layout, clock.now() - untouchedForMs),
+    begun: (id) => begunAs(layout, id),
     sweep: (untouchedForMs) => sweepUnfinished(layout, clock.now() - untouchedForMs),
   }
 }

@@ -80,8 +80,6 @@ function signedPath(path: string, expiresAt: number, env: Environment): string {
 export function isSigned(path: string, query: string, env: Environment): boolean {
   const match = /^expires=(\d{1,16})&signature=([\w-]+)$/.exec(query)
   if (!match) return false
-  const [, expires, signature] = match
-  const expected = env.sign(`${path}?expires=${expires}`)
-  // Comparing digests takes a time that says nothing about how much of the signature is right.
-  return Number(expires) > env.clock.now() && env.digest(signature ?? '') === env.digest(expected)
+  const [, expires, signature = ''] = match
+  return Number(expires) > env.clock.now() && env.isSigned(`${path}?expires=${expires}`, signature)
 }

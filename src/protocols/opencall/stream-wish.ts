@@ -8,9 +8,13 @@ import type { Operation } from '../../core/operation/operation.ts'
 import type { ReadWish } from '../../core/ports/calls.ts'
 import type { StreamTransport, StreamTransports, StreamWish } from '../../core/ports/frames.ts'
 
-/** `own` is the transport of the connection that the call came on, if it carries frames. */
-export function readWish(transports: StreamTransports, own?: StreamTransport): ReadWish {
+/** `connection` is the one that the call came on. Its transport is read for streams only: few calls need it. */
+export function readWish(
+  transports: StreamTransports,
+  connection?: { readonly frames?: StreamTransport | undefined },
+): ReadWish {
   return (operation, call, origin) => {
+    const own = connection?.frames
     const args: JsonObject = { ...(call.args as JsonObject) }
     const take = (name: string): JsonValue | undefined => {
       if (declares(operation, name)) return undefined

@@ -14,6 +14,7 @@ import {
   requestToken,
   type TokenEndpointRules,
 } from './client-credentials.ts'
+import type { SharedTokens } from './shared-tokens.ts'
 import { TokenCache } from './token-cache.ts'
 
 export interface CredentialParts {
@@ -22,13 +23,16 @@ export interface CredentialParts {
   clock: Clock
   /** By the `tokenURL` that operations name. */
   tokenEndpoints?: Readonly<Record<string, TokenEndpointRules>>
+  /** Set if several nodes use the same access tokens. */
+  sharedTokens?: SharedTokens
 }
 
 type Conceal = (value: string) => string
 
-export function createCredentials({ secrets, remote, clock, tokenEndpoints = {} }: CredentialParts): Credentials {
+export function createCredentials(parts: CredentialParts): Credentials {
+  const { secrets, remote, clock, tokenEndpoints = {}, sharedTokens } = parts
   const rules = parseTokenEndpoints(tokenEndpoints)
-  const tokens = new TokenCache(clock)
+  const tokens = new TokenCache(clock, sharedTokens)
 
   async function exchange(client: ClientCredentials, conceal: Conceal, signal: AbortSignal): Promise<Credential> {
     const request = encodeTokenRequest(client, rules.get(URL.parse(client.tokenURL)?.href ?? '') ?? {}, conceal)

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { Fault } from '../../core/fault.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { AccessToken } from './client-credentials.ts'
+import type { SharedTokens } from './shared-tokens.ts'
 
 export interface HeldToken {
   value: string
@@ -22,12 +23,15 @@ export class TokenCache {
   readonly #clock: Clock
   readonly #tokens: LRUCache<string, { value: string; expiresAt: number }>
   readonly #exchanges = new Map<string, SharedExchange>()
-  /** Keys whose token was refused and not replaced yet. */
-  readonly #refused = new LRUCache<string, true>({ max: MAX_TOKENS })
+  /** Tokens that were refused and not replaced yet. */
+  readonly #refused = new LRUCache<string, string>({ max: MAX_TOKENS })
+  readonly #shared: SharedTokens | undefined
 
-  constructor(clock: Clock, maxTokens = MAX_TOKENS) {
+  /** `shared` is set if several nodes use the same tokens. */
+  constructor(clock: Clock, shared?: SharedTokens) {
     this.#clock = clock
-    this.#tokens = new LRUCache({ max: maxTokens })
+    this.#tokens = new LRUCache({ max: MAX_TOKENS })
+    this.#shared = shared
   }
 
   async take(key: string, exchange: ExchangeToken, signal: AbortSignal): Promise<HeldToken> {
@@ -48,7 +52,7 @@ export class TokenCache {
   evict(key: string, value: string): void {
     if (this.#tokens.peek(key)?.value !== value) return
     this.#tokens.delete(key)
-    this.#refused.set(key, true)
+    this.#refused.set(key, value)
   }
 
   #start(key: string, exchange: ExchangeToken): SharedExchange {
@@ -56,7 +60,9 @@ export class TokenCache {
     const askedAt = this.#clock.monotonicMs()
     const shared = new SharedExchange(async (signal) => {
       try {
-        const token = await exchange(signal)
+        const token = this.#shared
+          ? await this.#shared.take(key, this.#refused.get(key), exchange, signal)
+          : await exchange(signal)
         this.#refused.delete(key)
         if (token.lifetimeMs > 0) {
           this.#tokens.set(key, { value: token.value, expiresAt: askedAt + token.lifetimeMs })

@@ -7,7 +7,9 @@ import type { Clock } from '../../core/ports/runtime.ts'
 import type { AuthConfig, Authenticator } from '../../security/identity/identify.ts'
 import { scopesGuard } from '../../security/identity/scope-guard.ts'
 import { createSigner } from '../../security/signatures.ts'
+import { createCellGuard } from '../cells/cell-guard.ts'
 import type { RecognizeAdmin } from '../open/admin-token.ts'
+import { parseCells } from '../options/cells.ts'
 import type { ServerOptions } from '../options/options.ts'
 import type { Base } from './base.ts'
 import { loadPolicyGuard } from './governing.ts'
@@ -37,8 +39,9 @@ export async function prepareAccess<App>(
   const declared = imports.map((prepared) => prepared.declared)
   const policy = await loadPolicyGuard(options.policy, operations, declared, log)
   const announced = announcements ? [announcements.guard] : []
+  const cells = options.cells ? [createCellGuard(parseCells(options.cells))] : []
   return {
-    guards: [scopesGuard, ...announced, policy, ...(options.guards ?? [])],
+    guards: [...cells, scopesGuard, ...announced, policy, ...(options.guards ?? [])],
     authenticator: options.auth && (await loadAuthenticator(options.auth, clock, remote)),
     signer: options.signing && createSigner(options.signing, clock),
   }

@@ -1,5 +1,5 @@
 /** The clock, randomness, ids and hashes, implemented with Node. */
-import { createHmac, hash, randomBytes, randomFillSync } from 'node:crypto'
+import { createHmac, hash, randomBytes, randomFillSync, timingSafeEqual } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { slotDigits } from '../../core/call/slots.ts'
 import type { Clock, Environment, Log } from '../../core/ports/runtime.ts'
@@ -33,7 +33,14 @@ export function followStore(clock: Clock, store: Pick<Store, 'now'>): Clock {
   }
 }
 
-export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, redactor: Redactor): Environment {
+export interface LinkKeys {
+  current: Uint8Array
+  /** Signatures of earlier keys stay valid. */
+  old?: readonly Uint8Array[]
+}
+
+export function createEnvironment(log: Log, linkKeys: LinkKeys, clock: Clock, redactor: Redactor): Environment {
+  const signWith = (key: Uint8Array, text: string) => createHmac('sha256', key).update(text).digest('base64url')
   const digest = (text: string) => hash('sha256', text, 'hex')
   return {
     clock,
@@ -43,7 +50,9 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
     random: Math.random,
     nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
     digest,
-    sign: (text) => createHmac('sha256', linkKey).update(text).digest('base64url'),
+    sign: (text) => signWith(linkKeys.current, text),
+    isSigned: (text, signature) =>
+      [linkKeys.current, ...(linkKeys.old ?? [])].some((key) => isSame(signWith(key, text), signature)),
     base64: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
     gzip: (text) => gzipSync(text),
     conforms: createConformance(),
@@ -51,6 +60,11 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
     redact: redactor.redactJson,
     redactBytes: redactor.redactBytes,
   }
+}
+
+/** Takes a time that says nothing about how much of the signature is right. Digests have the same length. */
+function isSame(expected: string, sent: string): boolean {
+  return timingSafeEqual(hash('sha256', expected, 'buffer'), hash('sha256', sent, 'buffer'))
 }
 
 /** RFC 9562, version 7. Random bytes are drawn and hex-encoded in bulk: one draw per id costs six times as much. */

@@ -2,12 +2,13 @@
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
-import type { Clock, Log } from '../../core/ports/runtime.ts'
+import type { Environment, Log } from '../../core/ports/runtime.ts'
 import type { Credentials, Sealer, SecretSource, Shown } from '../../core/ports/secrets.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { AuthorizationService } from '../../security/consent/authorizations.ts'
 import type { TokenEndpointRules } from '../../security/credentials/client-credentials.ts'
 import { createCredentials } from '../../security/credentials/credentials.ts'
+import { SharedTokens } from '../../security/credentials/shared-tokens.ts'
 import { type IsolationRules, isolationGuard, type Placed, wantOfIsolation } from '../../security/policy/isolation.ts'
 import type { PolicyDefinition } from '../../security/policy/policy.ts'
 import { createSecrets, DEFAULT_PLACES, type SecretPlace } from '../../security/secrets/secrets.ts'
@@ -26,7 +27,9 @@ export interface SecretSettings {
   /** Called at the first lookup of a secret, so that servers without secrets create no key. */
   vaultKeys: () => VaultKeys
   remote: RemoteClient
-  clock: Clock
+  env: Pick<Environment, 'clock' | 'log' | 'newId'>
+  /** True if other processes use the same store. */
+  shared: boolean
 }
 
 export interface OpenSecrets {
@@ -56,7 +59,7 @@ export async function loadAuthorizations(
 }
 
 export function openSecrets(settings: SecretSettings): OpenSecrets {
-  const { places = DEFAULT_PLACES, store, vaultKeys, remote, clock, tokenEndpoints } = settings
+  const { places = DEFAULT_PLACES, store, vaultKeys, remote, env, shared, tokenEndpoints } = settings
   let opened: Vault | undefined
   let sealing: Sealer | undefined
   const vault = () => (opened ??= createVault(store.records, vaultKeys()))
@@ -66,7 +69,13 @@ export function openSecrets(settings: SecretSettings): OpenSecrets {
     folder: process.cwd(),
     store: () => createSecretStore(store.records, vault()),
   })
-  const credentials = createCredentials({ secrets, remote, clock, ...(tokenEndpoints && { tokenEndpoints }) })
+  const credentials = createCredentials({
+    secrets,
+    remote,
+    clock: env.clock,
+    ...(tokenEndpoints && { tokenEndpoints }),
+    ...(shared && { sharedTokens: new SharedTokens({ ...env, vault }) }),
+  })
   return {
     secrets,
     credentials,

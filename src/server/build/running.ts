@@ -3,6 +3,7 @@ import type { Calls } from '../../core/ports/calls.ts'
 import type { StreamTransports } from '../../core/ports/frames.ts'
 import type { Peers } from '../../core/ports/peers.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { createCalls } from '../../engine/calls.ts'
 import { Engine } from '../../engine/engine.ts'
@@ -15,6 +16,7 @@ import { LateSending } from '../../engine/owed/late-replies.ts'
 import { createFetcher } from '../../security/outbound/fetcher.ts'
 import { DEFAULT_WORK, type ServerOptions, type Sizes } from '../options/options.ts'
 import type { WorkerLink } from '../workers/link.ts'
+import type { AboutServer } from './about-server.ts'
 import type { Access } from './access.ts'
 import { createInjector } from './context-source.ts'
 import type { Keys } from './governing.ts'
@@ -46,15 +48,16 @@ interface RunningParts {
   observing: Observing
   sizes: Sizes
   transports: StreamTransports
+  about: AboutServer
 }
 
 export function createRunning<App>(options: ServerOptions<App>, parts: RunningParts, link?: WorkerLink): Running {
-  const { env, own, sizes } = parts
+  const { env, own, sizes, about } = parts
   const { registry } = parts.offer
   const { store, objects, sweepUnfinished } = parts.storage
   const { credentials, shown, sealer, authorizations } = parts.keys
-  // Workers of one server count together through their hub, which alone uses the store.
-  const peers: Peers | undefined = link ?? store.peers
+  const peers = peersOf(store, link)
+  const pipes = store.peers?.pipes ?? link?.pipes
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, peers?.limits)
   const work = { ...DEFAULT_WORK, ...options.work }
   const inject = createInjector(options.context)
@@ -78,7 +81,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     maxObjectBytes: sizes.objectBytes,
     stopGraceMs: work.stopGraceMs,
     ...(peers && { siblings: peers.siblings }),
-    ...(peers?.pipes && { pipes: peers.pipes }),
+    ...(pipes && { pipes }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
     ...(outbox && { outbox }),
@@ -87,7 +90,13 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const { worker, approvals } = engine
   link?.connect(worker)
-  own.administration.connect({ approvals, worker, store, clock: env.clock })
+  peers?.siblings.listen((id, why) => void worker.stopAttempt(id, why))
+  about.connect({ engine, limits })
+  const alone = async () => [
+    { node: 1, ...(store.schema !== undefined && { schema: store.schema }), facts: about.facts() },
+  ]
+  const nodes = store.nodes ?? link?.nodes(() => about.facts()) ?? alone
+  own.administration.connect({ approvals, worker, store, clock: env.clock, nodes })
   const shared = { env, registry, store, objects, limits, worker }
   const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
   own.unsubscribe?.connect(followUp)
@@ -95,7 +104,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     engine,
     followUp,
     env,
-    waiters: createWaiters(link && ((here) => link.anyoneElse('waits', here))),
+    waiters: createWaiters(peers && ((here) => peers.siblings.anyoneElse('waits', here))),
     ...(authorizations && { authorizations }),
   })
   const maintenance = new Maintenance({
@@ -106,6 +115,11 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const lateReplies = new LateSending({ env, store, owed: engine.owed })
   return { engine, calls, limits, maintenance, lateReplies }
+}
+
+/** A store that several nodes share connects the workers of one server, too. Otherwise their hub does. */
+export function peersOf(store: Store, link: WorkerLink | undefined): Peers | undefined {
+  return store.peers ?? link
 }
 
 /** True for the one process that does maintenance: the first of several workers. */

@@ -1,12 +1,14 @@
 /** Opens the call store and the object store. */
+import type { NodeFacts } from '../../core/ports/nodes.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { OpenStore, Store } from '../../core/ports/store.ts'
 import { createFileObjects } from '../../objects/files/index.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import type { DataFolder } from '../open/data-folder.ts'
+import { refuseMoved } from '../open/moving.ts'
 import { bucketOf, type ObjectsOption } from '../options/objects.ts'
 import type { ServerOptions } from '../options/options.ts'
-import type { PostgresOptions } from '../options/postgres.ts'
+import { forWorker, type PostgresOptions } from '../options/postgres.ts'
 import type { WorkerLink } from '../workers/link.ts'
 import type { Base } from './base.ts'
 
@@ -27,22 +29,27 @@ export async function openStorage(
   folder: DataFolder,
   base: Base,
   link: WorkerLink | undefined,
+  about: () => NodeFacts,
 ): Promise<Storage> {
   const { acceptLoss = false, store: given } = options
   const { clock, log } = base
   const objects = await openObjects(options.objects, folder, base)
   const open = async () => {
-    const chosen = asOpened(given)
-    if (typeof chosen === 'function') return chosen({ clock, log })
+    const chosen = asOpened(given, link?.number)
+    if (typeof chosen === 'function') return chosen({ clock, log, about })
     if (chosen) return chosen
     return link
       ? link.openStore(folder.database, log, acceptLoss)
       : createSqliteStore({ file: folder.database, clock, log, acceptLoss })
   }
+  let store: Store | undefined
   try {
-    return { ...objects, store: await open() }
+    store = await open()
+    await refuseMoved(store)
+    return { ...objects, store }
   } catch (thrown) {
     objects.closeObjects()
+    await store?.close()
     throw thrown
   }
 }
@@ -65,13 +72,13 @@ async function openObjects(
 
 /** Loaded on use: most servers keep their calls in SQLite. */
 export function openPostgres(options: PostgresOptions): OpenStore {
-  return async ({ clock, log }) => {
+  return async (parts) => {
     const { openPostgresStore } = await import('../../stores/postgres/index.ts')
-    return openPostgresStore({ ...options, clock, log })
+    return openPostgresStore({ ...options, ...parts })
   }
 }
 
-function asOpened(given: ServerOptions['store']): Store | OpenStore | undefined {
+function asOpened(given: ServerOptions['store'], worker = 1): Store | OpenStore | undefined {
   if (typeof given === 'string') return openPostgres({ url: given })
-  return given && 'url' in given ? openPostgres(given) : given
+  return given && 'url' in given ? openPostgres(forWorker(given, worker)) : given
 }

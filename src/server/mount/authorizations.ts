@@ -8,12 +8,12 @@ import type { AuthorizationConfig } from '../../security/consent/provider.ts'
 import type { Redactor } from '../../security/redaction/redaction.ts'
 import { createVault } from '../../security/secrets/vault.ts'
 import type { DataFolder } from '../open/data-folder.ts'
-import { vaultKeys } from '../open/vault-keys.ts'
-import type { VaultOptions } from '../options/options.ts'
+import { vaultKeys } from '../open/keys.ts'
+import type { KeyOptions } from '../options/options.ts'
 
 export interface AuthorizationSettings {
   config: AuthorizationConfig
-  vault: VaultOptions
+  vault: KeyOptions
   folder: DataFolder
   clock: Clock
   remote: RemoteClient

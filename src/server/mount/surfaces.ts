@@ -117,7 +117,7 @@ export function createOwnRoutes(
   return [
     ...createSystemRoutes({
       draining: () => engine.draining,
-      storing: () => maintenance.storageFault === undefined,
+      health: maintenance.health,
       carriers: () => Object.fromEntries(wired.flatMap(({ name, state }) => (state ? [[name, state()]] : []))),
       renderMetrics,
       metricsType: METRICS_CONTENT_TYPE,

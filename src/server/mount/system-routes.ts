@@ -2,23 +2,16 @@
 
 import { Fault } from '../../core/fault.ts'
 import { hasScope, SCOPES } from '../../core/operation/scopes.ts'
-import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
+import type { Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
-import type { CarrierState } from './wired/index.ts'
+import { type ReadinessParts, readiness } from './readiness.ts'
 
-export interface SystemParts {
-  draining: () => boolean
-  /** True if calls can be recorded. */
-  storing: () => boolean
-  /** The state of each carrier beside HTTP, by name. */
-  carriers: () => Readonly<Record<string, CarrierState>>
+export interface SystemParts extends ReadinessParts {
   renderMetrics: () => string | Promise<string>
   metricsType: string
   identify: (exchange: Exchange) => Identify
   refuse: Refuse
 }
-
-const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
 export function createSystemRoutes(parts: SystemParts): Route[] {
   const { renderMetrics, metricsType, identify, refuse } = parts
@@ -39,14 +32,6 @@ export function createSystemRoutes(parts: SystemParts): Route[] {
       },
     },
   ]
-}
-
-/** A broker that is away does not make the server unready: it still serves HTTP, and reconnects by itself. */
-function readiness({ draining, storing, carriers }: SystemParts): Answer {
-  const status = draining() ? 'draining' : storing() ? 'ok' : 'storage-unavailable'
-  const states = carriers()
-  const body = Object.keys(states).length > 0 ? { status, carriers: states } : { status }
-  return { status: status === 'ok' ? 200 : 503, headers: HEADERS, body: JSON.stringify(body) }
 }
 
 async function requireScope(identify: Identify): Promise<void> {

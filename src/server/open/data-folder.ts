@@ -8,9 +8,9 @@ import { readOrCreateKey } from './key-file.ts'
 export interface DataFolder {
   database: string
   objects: string
-  linkKey: Uint8Array
   adminToken: string
-  /** Created at the first call: not every server stores secrets. */
+  /** Created at the first call, as the next: the options may have another. */
+  linkKey(): Uint8Array
   vaultKey(): Uint8Array
 }
 
@@ -35,8 +35,8 @@ export function openDataFolder(folder: string): DataFolder {
     return {
       database: join(folder, 'callplane.db'),
       objects: join(folder, 'objects'),
-      linkKey: readOrCreateKey(join(folder, 'link.key'), 'existing links then stop working'),
       adminToken: readOrCreateAdminToken(folder),
+      linkKey: () => using(() => readOrCreateKey(join(folder, 'link.key'), 'existing links then stop working')),
       vaultKey: () => using(() => readOrCreateKey(join(folder, 'vault.key'), WITHOUT_VAULT_KEY)),
     }
   })

@@ -9,6 +9,7 @@ import { createLog } from '../../telemetry/index.ts'
 import { systemClock } from '../build/environment.ts'
 import { openPostgres } from '../build/storage.ts'
 import { openDataFolder } from './data-folder.ts'
+import { requireSameKeys } from './shared-keys.ts'
 
 export interface StoredSecretsOptions {
   data: string
@@ -33,8 +34,9 @@ export async function withStoredSecrets<T>(
   const store =
     url === undefined
       ? createSqliteStore({ file: folder.database, clock: systemClock })
-      : await openPostgres({ url })({ clock: systemClock, log: createLog({ level: 'silent' }) })
+      : await openPostgres({ url, peers: false })({ clock: systemClock, log: createLog({ level: 'silent' }) })
   try {
+    if (store.peers) await requireSameKeys(store.records, { vault: { current } })
     return await use(createSecretStore(store.records, createVault(store.records, { current })))
   } finally {
     await store.close()

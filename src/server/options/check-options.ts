@@ -10,12 +10,14 @@ import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
 import { isSecretName } from '../../security/secrets/provider.ts'
 import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
+import { parseCells } from './cells.ts'
 import { checkKafka, KAFKA, KAFKA_SASL, KAFKA_TLS, KAFKA_TOPIC_NAMES } from './kafka.ts'
 import { checkMqtt, MQTT_NAMES } from './mqtt.ts'
 import { checkObjects } from './objects.ts'
 import type {
   ContractOptions,
   GrpcServerOptions,
+  KeyOptions,
   McpOptions,
   OpenCallOptions,
   OxpOptions,
@@ -23,7 +25,6 @@ import type {
   ServerOptions,
   Sizes,
   ToolOptions,
-  VaultOptions,
   WorkSettings,
 } from './options.ts'
 import { checkPostgres, POSTGRES } from './postgres.ts'
@@ -40,6 +41,7 @@ export const OPTIONS: Names<ServerOptions> = {
   data: true,
   acceptLoss: true,
   auth: true,
+  cells: true,
   publicUrl: true,
   basePath: true,
   hosts: true,
@@ -63,6 +65,7 @@ export const OPTIONS: Names<ServerOptions> = {
   tools: true,
   authorization: true,
   vault: true,
+  links: true,
   signing: true,
   policy: true,
   guards: true,
@@ -154,7 +157,7 @@ const REST: Names<RestOptions> = {
   projectName: true,
   projectUrl: true,
 }
-const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
+const KEYS: Names<KeyOptions> = { key: true, oldKeys: true }
 const TOOLS: Names<ToolOptions> = { bareNames: true }
 const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
@@ -191,7 +194,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   const { shape = 'operations' } = options.mcp ?? {}
   if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape must be "operations" or "call".')
   check('rest', options.rest, REST)
-  check('vault', options.vault, VAULT)
+  check('vault', options.vault, KEYS)
+  check('links', options.links, KEYS)
   check('signing', options.signing, SIGNING)
   check('tools', options.tools, TOOLS)
   check('contract', options.contract, CONTRACT)
@@ -208,11 +212,20 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   if (options.tls) checkTls(options.tls)
   check('quic', options.quic, QUIC)
   if (options.quic) checkQuic(options.quic, options.tls)
+  if (options.cells) checkCells(options)
   checkStore(options.store)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)
   if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
+}
+
+/** Without authentication, all callers are one. */
+function checkCells({ cells, auth, authorization }: Pick<ServerOptions, 'cells' | 'auth' | 'authorization'>): void {
+  parseCells(cells)
+  if (authorization)
+    throw refused('"cells" and "authorization" exclude each other: a provider redirects people to any of the cells.')
+  if (!auth) throw refused('"cells" needs "auth": callers are divided by who they are.')
 }
 
 function checkStore(store: ServerOptions['store']): void {

@@ -51,7 +51,7 @@ export const MQTT_NAMES: Record<keyof MqttOptions, true> = {
 /** Enough for an error. */
 const MIN_PACKET_BYTES = 4_096
 /** MQTT itself allows no more. */
-const MAX_PACKET_BYTES = 268_435_455
+export const MAX_PACKET_BYTES = 268_435_455
 const SCHEMES = ['mqtt:', 'mqtts:', 'ws:', 'wss:']
 
 export function checkMqtt(options: MqttOptions): void {

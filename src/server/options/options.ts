@@ -18,6 +18,7 @@ import type { SigningOptions } from '../../security/signatures.ts'
 import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
+import type { CellOptions } from './cells.ts'
 import type { KafkaOptions } from './kafka.ts'
 import type { MqttOptions } from './mqtt.ts'
 import type { ObjectsOption } from './objects.ts'
@@ -53,7 +54,9 @@ interface BaseOptions<App> {
   /** Services where people authorize operations to act for them. */
   authorization?: AuthorizationConfig
   /** The keys that seal their tokens. Default: `CALLPLANE_VAULT_KEY`, or else `vault.key` below `data`. */
-  vault?: VaultOptions
+  vault?: KeyOptions
+  /** The keys that sign links and sessions. Default: `CALLPLANE_LINK_KEY`, or else `link.key` below `data`. */
+  links?: KeyOptions
   /** The URL that callers use, path included, if it differs from their `Host` header. */
   publicUrl?: string
   /**
@@ -61,6 +64,8 @@ interface BaseOptions<App> {
    * without it. Express does not need it.
    */
   basePath?: string
+  /** Divides callers between several stores, each with servers of its own. Needs `auth`. Default: all are here. */
+  cells?: CellOptions
   /**
    * Accepted `Host` values. Default without authentication: loopback names and the host of `publicUrl`, and only
    * requests from this machine.
@@ -144,10 +149,10 @@ interface BaseOptions<App> {
   clock?: Clock
 }
 
-export interface VaultOptions {
+export interface KeyOptions {
   /** 32 bytes: raw, in hex or in base64. */
   key?: string | Uint8Array
-  /** Earlier keys. They open what they sealed, and seal nothing new. */
+  /** Earlier keys. What they sealed or signed stays valid, and nothing new is sealed or signed with them. */
   oldKeys?: readonly (string | Uint8Array)[]
 }
 

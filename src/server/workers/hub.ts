@@ -4,7 +4,9 @@
  */
 import type { Duplex } from 'node:stream'
 import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
+import { type Counts, Tally } from '../../core/fairness/tally.ts'
 import { Fault } from '../../core/fault.ts'
+import type { NodeInfo } from '../../core/ports/nodes.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { within } from '../../core/within.ts'
@@ -12,10 +14,10 @@ import { type Channel, createChannel, createStoreServer, type StoreServer } from
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import { createLog, createMetrics, type LogOptions, registerProcessReadings } from '../../telemetry/index.ts'
 import { createFailureLog } from './failure-log.ts'
+import { COUNTS_DELAY_MS } from './link.ts'
 import { MetricsBook } from './metrics-book.ts'
 import { PipeBook } from './pipe-book.ts'
 import { SlotBook } from './slot-book.ts'
-import { type Counts, Tally } from './tally.ts'
 
 export interface Hub {
   /** Serves a worker process over this stream until the worker ends. */
@@ -43,7 +45,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
   const workers = new Map<Channel, Tally>()
   const leaving = new Set<Promise<void>>()
   const slots = new SlotBook()
-  const pipes = new PipeBook(others, askBriefly)
+  const pipes = new PipeBook(askBriefly)
   const buckets = new Map<string, Buckets>()
   const metrics = createMetrics()
   const readings = registerProcessReadings(metrics)
@@ -95,12 +97,20 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
     return book.render()
   }
 
+  async function listNodes(asking: Channel, own: NodeInfo): Promise<readonly NodeInfo[]> {
+    const told = await Promise.all(others(asking).map((other) => askBriefly<NodeInfo>(other, 'about', [])))
+    const schema = kept?.store.schema
+    return [own, ...told.filter((info) => info !== undefined)]
+      .map((info) => ({ ...info, ...(schema !== undefined && { schema }) }))
+      .sort((a, b) => a.node - b.node)
+  }
+
   return {
     attach(stream) {
       const channel = createChannel(stream)
       const started = Promise.withResolvers<string>()
       const holder = { kept: (operation: string) => channel.tell('kept', operation) }
-      const counts = new Tally(clock, (...told) => channel.tell('counts', ...told))
+      const counts = new Tally(clock, COUNTS_DELAY_MS, (...told) => channel.tell('counts', ...told))
       let stored: Promise<boolean> | undefined
       workers.set(channel, counts)
       channel.on('open', (file: string, acceptLoss: boolean) => {
@@ -127,6 +137,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
       pipes.serve(channel)
       channel.on('lastMetrics', (own: string) => book.note(channel, own))
       channel.on('gather', (own: string) => gatherMetrics(channel, own))
+      channel.on('nodes', (own: NodeInfo) => listNodes(channel, own))
       const left = channel.closed.then(async () => {
         workers.delete(channel)
         book.leave(channel)

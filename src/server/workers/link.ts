@@ -1,14 +1,19 @@
 /** The worker's side of the connection to the hub: the store, the shared counts, and messages to the other workers. */
 import type { Duplex } from 'node:stream'
 import type { BucketRules } from '../../core/fairness/buckets.ts'
+import { SharedSets } from '../../core/fairness/shared-sets.ts'
+import { type Counts, Tally } from '../../core/fairness/tally.ts'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
+import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
 import type { Pipes, SharedLimits, SharedLimitsListener, Siblings } from '../../core/ports/peers.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Worker } from '../../engine/run/worker.ts'
 import { type Channel, createChannel, createStoreClient } from '../../stores/hub/index.ts'
 import { createPipes } from './pipes.ts'
-import { type Counts, Tally } from './tally.ts'
+
+/** Too short for a person to notice. It wakes an idle process at most a hundred times a second. */
+export const COUNTS_DELAY_MS = 10
 
 export interface WorkerLink {
   /** Starts at 1. */
@@ -17,17 +22,12 @@ export interface WorkerLink {
   readonly siblings: Siblings
   readonly pipes: Pipes
   openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
-  /** Registers this worker for requests about the calls it runs. */
-  connect(worker: Pick<Worker, 'stopAttempt' | 'wake'>): void
-  /**
-   * Registers `here` for queries from other processes. Returns a function that resolves to true if it holds in any
-   * other process.
-   */
-  anyoneElse(topic: string, here: (about: string) => boolean): (about: string) => Promise<boolean>
-  /** A set that all processes share. Additions reach the others after a short delay. */
-  sharedSet(name: string): Pick<Set<string>, 'add' | 'has'>
+  /** Wakes this worker when calls of an ended one are due. */
+  connect(worker: Pick<Worker, 'wake'>): void
   /** Metrics of all processes. */
   metrics(own: () => string): () => Promise<string>
+  /** Lists all processes of this server. */
+  nodes(own: () => NodeFacts): () => Promise<readonly NodeInfo[]>
   /** Reports that the server takes calls. `message` is for the process that started it. */
   started(message: string): void
   /** Sends the final counts after the server has closed, so that they stay in the totals. */
@@ -41,15 +41,8 @@ export interface WorkerLink {
 export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLink {
   const channel = createChannel(stream)
   const stopped = Promise.withResolvers<void>()
-  const sets = new Map<string, Set<string>>()
-  const setOf = (name: string) => {
-    const found = sets.get(name) ?? new Set()
-    sets.set(name, found)
-    return found
-  }
   let lastMetrics = () => ''
   channel.on('stop', () => stopped.resolve())
-  channel.on('added', (name: string, value: string) => void setOf(name).add(value))
   return {
     number,
     limits: shareLimits(channel, clock),
@@ -60,27 +53,17 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
       return createStoreClient(channel, { clock, log })
     },
     connect(worker) {
-      channel.on('stopCall', (id: string, why: FaultRecord) => void worker.stopAttempt(id, Fault.fromRecord(why)))
       channel.on('due', () => worker.wake())
-    },
-    anyoneElse(topic, here) {
-      channel.on(topic, here)
-      return (about) => channel.ask('anyone', [topic, about])
-    },
-    sharedSet(name) {
-      const set = setOf(name)
-      return {
-        has: (value) => set.has(value),
-        add(value) {
-          if (!set.has(value)) channel.tell('relay', 'added', name, value)
-          return set.add(value)
-        },
-      }
     },
     metrics(own) {
       channel.on('metrics', own)
       lastMetrics = own
       return () => channel.ask('gather', [own()])
+    },
+    nodes(own) {
+      const info = (): NodeInfo => ({ node: number, facts: own() })
+      channel.on('about', info)
+      return () => channel.ask('nodes', [info()])
     },
     started: (message) => channel.tell('started', message),
     leave: () => channel.ask<void>('lastMetrics', [lastMetrics()]).catch(withoutHub),
@@ -93,7 +76,7 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
 function withoutHub(): void {}
 
 function shareLimits(channel: Channel, clock: Clock): SharedLimits {
-  const tally = new Tally(clock, (...counts) => channel.tell('counts', ...counts))
+  const tally = new Tally(clock, COUNTS_DELAY_MS, (...counts) => channel.tell('counts', ...counts))
   let listener: SharedLimitsListener | undefined
   channel.on('counts', (...[open, queued]: Counts) => listener?.counted(open, queued))
   channel.on('kept', (operation: string) => listener?.kept(operation))
@@ -110,7 +93,17 @@ function shareLimits(channel: Channel, clock: Clock): SharedLimits {
 }
 
 function reachSiblings(channel: Channel): Siblings {
+  const sets = new SharedSets((name, value) => channel.tell('relay', 'added', name, value))
+  channel.on('added', (name: string, value: string) => sets.added(name, value))
   return {
     stop: (id, why) => channel.tell('relay', 'stopCall', id, why.toRecord()),
+    listen(stop) {
+      channel.on('stopCall', (id: string, why: FaultRecord) => stop(id, Fault.fromRecord(why)))
+    },
+    anyoneElse(topic, here) {
+      channel.on(topic, here)
+      return (about) => channel.ask('anyone', [topic, about])
+    },
+    sharedSet: (name) => sets.share(name),
   }
 }

@@ -10,18 +10,18 @@ interface Ends {
 type Ask = <T>(worker: Channel, name: string, args: readonly unknown[]) => Promise<T | undefined>
 
 export class PipeBook {
+  readonly #workers = new Map<string, Channel>()
   readonly #pipes = new Map<number, Ends>()
-  readonly #others: (of: Channel) => readonly Channel[]
   readonly #ask: Ask
   #last = 0
 
-  constructor(others: (of: Channel) => readonly Channel[], ask: Ask) {
-    this.#others = others
+  constructor(ask: Ask) {
     this.#ask = ask
   }
 
   serve(worker: Channel): void {
-    worker.on('pipe.open', (about: string) => this.#open(worker, about))
+    worker.on('pipe.here', (name: string) => void this.#workers.set(name, worker))
+    worker.on('pipe.open', (about: string, at: string) => this.#open(worker, about, at))
     worker.on('pipe', (pipe: number, ...message: unknown[]) =>
       this.#across(worker, pipe)?.tell('pipe', pipe, ...message),
     )
@@ -30,35 +30,26 @@ export class PipeBook {
 
   /** Closes the pipes of a worker that has ended. */
   leave(worker: Channel): void {
+    for (const [name, known] of this.#workers) if (known === worker) this.#workers.delete(name)
     for (const pipe of [...this.#pipes.keys()]) this.#close(worker, pipe)
   }
 
-  /** Resolves with the number of the pipe as soon as a worker accepts it, or with `null` if none does. */
-  async #open(opened: Channel, about: string): Promise<number | null> {
+  /** Resolves with the number of the pipe, or with `null` if the worker of this name does not accept it. */
+  async #open(opened: Channel, about: string, at: string): Promise<number | null> {
+    const worker = this.#workers.get(at)
+    if (!worker || worker === opened) return null
     const pipe = ++this.#last
     this.#pipes.set(pipe, { opened })
-    const accepted = Promise.withResolvers<number>()
-    const asked = this.#others(opened).map(async (other) => {
-      if (await this.#accepts(other, pipe, about)) accepted.resolve(pipe)
-    })
-    const refused = Promise.all(asked).then(() => {
-      if (this.#pipes.get(pipe)?.accepted === undefined) this.#pipes.delete(pipe)
-      return null
-    })
-    return Promise.race([accepted.promise, refused])
-  }
-
-  async #accepts(worker: Channel, pipe: number, about: string): Promise<boolean> {
     const accepts = await this.#ask<boolean>(worker, 'pipe.accept', [pipe, about])
-    if (accepts === false) return false
     const ends = this.#pipes.get(pipe)
-    if (accepts && ends && !ends.accepted) {
+    if (accepts && ends) {
       ends.accepted = worker
-      return true
+      return pipe
     }
+    this.#pipes.delete(pipe)
     // It replied too late, or the process that opened the pipe has ended.
-    worker.tell('pipe.close', pipe)
-    return false
+    if (accepts !== false) worker.tell('pipe.close', pipe)
+    return null
   }
 
   /** The other end, if this worker has one end of the pipe. */

@@ -1,4 +1,5 @@
 /** The worker's ends of pipes to other workers. The messages pass through the hub. */
+import { randomUUID } from 'node:crypto'
 import type { Pipe, PipeMessage, Pipes } from '../../core/ports/peers.ts'
 import type { Channel } from '../../stores/hub/index.ts'
 
@@ -8,6 +9,7 @@ interface End {
 }
 
 export function createPipes(channel: Channel): Pipes {
+  const here = randomUUID()
   const ends = new Map<number, End>()
 
   function createEnd(number: number): Pipe {
@@ -35,15 +37,19 @@ export function createPipes(channel: Channel): Pipes {
     end?.closing.abort()
   }
 
+  channel.tell('pipe.here', here)
   channel.on('pipe', (number: number, ...message: Encoded) => ends.get(number)?.receiver(decode(message)))
   channel.on('pipe.close', closed)
   void channel.closed.then(() => {
     for (const number of [...ends.keys()]) closed(number)
   })
   return {
+    here,
     // Created when the answer arrives: the next message may already close the pipe.
-    open: (about) =>
-      channel.ask('pipe.open', [about], (number: number | null) => (number === null ? undefined : createEnd(number))),
+    open: (about, at) =>
+      channel.ask('pipe.open', [about, at], (number: number | null) =>
+        number === null ? undefined : createEnd(number),
+      ),
     accept(accepts) {
       channel.on('pipe.accept', async (number: number, about: string) => {
         const pipe = createEnd(number)

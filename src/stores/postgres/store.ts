@@ -4,18 +4,25 @@
  */
 import { hash } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
+import type { NodeFacts } from '../../core/ports/nodes.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
 import { AcceptedCalls } from './calls/acceptance.ts'
 import { AdvancedCalls } from './calls/advance.ts'
+import { Callers } from './calls/callers.ts'
 import { CallReads } from './calls/reads.ts'
 import { SmallChanges } from './calls/small-changes.ts'
 import { type Address, parseAddress } from './connect/address.ts'
 import { loadDriver } from './connect/driver.ts'
 import { closed, openFault, writeFault } from './connect/failures.ts'
 import { Lines } from './connect/lines.ts'
-import { Connection, type SessionOptions, statement } from './connect/session.ts'
+import { Connection, type Session, type SessionOptions, statement } from './connect/session.ts'
+import { createExpiry } from './generations/expiry.ts'
+import { Generations } from './generations/generations.ts'
+import { type RotationRules, USUAL_ROTATION } from './generations/rotation.ts'
+import { type LinkOptions, Links } from './links/links.ts'
+import { AboutNode } from './nodes/about-node.ts'
 import { DatabaseClock } from './nodes/database-clock.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
 import { HeldCalls } from './nodes/held-calls.ts'
@@ -23,12 +30,19 @@ import { Membership } from './nodes/membership.ts'
 import { RemoteChanges } from './nodes/remote-changes.ts'
 import { SideLine } from './nodes/side-line.ts'
 import { createWatchers } from './nodes/watchers.ts'
+import { DueHints } from './operate/due-hints.ts'
+import { nodeOf, tellFacts } from './operate/node-facts.ts'
+import { troublesOf } from './operate/troubles.ts'
+import { warnOfLoss } from './operate/warnings.ts'
+import { NodePeers } from './peers/peers.ts'
 import { createClaim } from './queue/claim.ts'
+import { createDueRepair } from './queue/due-repair.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
-import { migrate } from './sql/migrate.ts'
+import { knownSchema, migrate, quoteName, requireMigrated } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
+import { alone } from './writes/alone.ts'
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Several hosts are separated by commas. */
@@ -42,10 +56,18 @@ export interface PostgresStoreOptions {
   listenUrl?: string
   /** Connections of this node. Default: 4 for writes, 2 for reads. Two more are for claims and notifications. */
   connections?: { writes?: number; reads?: number }
+  /** Where other nodes reach this one, to read its streams. `false`: they cannot. */
+  peers?: LinkOptions | false
+  /** If false, a schema that lacks a migration is refused, and not upgraded. Default: true. */
+  migrate?: boolean
   clock: Clock
   log?: Log
+  /** Reads what this node tells the others. */
+  about?: () => NodeFacts
   /** Reads the server's clock, in Unix epoch milliseconds. For tests with a clock of their own. */
   serverTime?: () => number
+  /** When a new generation of calls begins. For tests that cannot wait for many calls. */
+  rotation?: Partial<RotationRules>
 }
 
 const CONNECT_MS = 5_000
@@ -69,7 +91,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const readTime = async () => (await first.query<{ now: number }>(TIME)).rows[0]?.now ?? Number.NaN
   try {
     await first.open()
-    await migrate(first, schema)
+    await (options.migrate === false ? requireMigrated(first, schema) : migrate(first, schema))
+    await warnOfLoss(first, log)
     await databaseClock.measure(async () => (serverTime ? serverTime() : readTime()))
     return await assemble(options, { settings, listening, schema, databaseClock, first })
   } catch (thrown) {
@@ -89,28 +112,36 @@ interface OpenedParts {
 }
 
 async function assemble(
-  { connections = {}, clock, log, serverTime }: PostgresStoreOptions,
+  { connections = {}, peers = {}, clock, log, serverTime, about: readFacts, rotation }: PostgresStoreOptions,
   { settings, listening, schema, databaseClock, first }: OpenedParts,
 ): Promise<Store> {
   const tables = tablesOf(schema)
+  const known = knownSchema()
   const now = () => databaseClock.now()
-  const lines = new Lines({ settings, counts: connections, log })
+  const generations = new Generations(tables)
+  const missingTable = (session: Session) => generations.refresh(session)
+  const lines = new Lines({ settings, counts: connections, missingTable, log })
   const { writes, reads: reading, claims } = lines
   let marks = 0
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
   const fresh = new FreshCalls(() => clock.monotonicMs())
-  const membership = new Membership({ tables, writes, fresh, clock, databaseClock, serverTime, log })
+  const about = new AboutNode()
+  tellFacts(about, readFacts)
   const held = new HeldCalls()
+  const reads = new CallReads(tables, generations, reading, now)
+  const places = { reads, held, generations }
+  const membership = new Membership({ ...places, tables, writes, fresh, about, clock, databaseClock, serverTime, log })
   const watchers = createWatchers(log)
   const changed = (instance: Instance, node: number | null) => {
     watchers.tell(instance)
     remote.changedHere(instance, node)
   }
-  const reads = new CallReads(tables, reading, now)
   const { records, within } = createRecords({ tables, writes, reads: reading, now })
-  const audit = createAudit(tables, writes, reading)
+  const audit = createAudit(tables, generations, writes, reading)
   const acceptance = new AcceptedCalls({
     tables,
+    generations,
+    callers: new Callers(tables),
     writes,
     reads,
     records: within,
@@ -118,45 +149,49 @@ async function assemble(
     missing: (session, node) => membership.rejoin(session, node),
     fresh,
     now,
-    accepted(instances) {
+    accepted(instances, generation) {
       for (const instance of instances) {
-        held.took(instance)
+        held.took(instance, generation)
         watchers.tell(instance)
       }
     },
   })
-  const advances = new AdvancedCalls({ tables, writes, reads, records: within, held, fresh, newMark, changed })
+  const advances = new AdvancedCalls({ ...places, tables, writes, records: within, fresh, newMark, changed })
   const small = new SmallChanges({
+    ...places,
     tables,
     writes,
-    reads,
-    held,
     newMark,
     now,
     changed,
     registered: (id) => fresh.done(id),
   })
-  const leases = createLeases({ tables, writes, now, fresh })
+  const leases = createLeases({ ...places, tables, writes, now, fresh })
+  const repair = createDueRepair(tables, reads)
   const claim = createClaim({
     tables,
     claims,
+    generations,
+    reads,
+    repair,
     newMark,
     now,
-    claimed(instance, node) {
-      held.took(instance)
+    claimed(instance, { generation, node }) {
+      held.took(instance, generation)
       changed(instance, node)
     },
   })
-  const channelOf = (node: number) => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
+  const channelOf = (node: number | 'all') => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
   const sideLine = new SideLine({
     settings: { ...settings, address: listening, pooled: false },
     heard(payload) {
-      for (const id of payload.split('\n')) remote.heard(id)
+      for (const line of payload.split('\n')) {
+        if (!nodePeers.heard(line) && !wakeUps.heard(line)) remote.heard(line)
+      }
     },
     log,
   })
   const remote = new RemoteChanges({
-    tables,
     batchedReads: reading,
     reads,
     watchers,
@@ -166,21 +201,43 @@ async function assemble(
     node: () => membership.number,
     hint: (node, line) => sideLine.tell(channelOf(node), line),
   })
-  membership.joined = (node) => sideLine.listen(channelOf(node))
+  const nodePeers = new NodePeers({
+    schema: quoteName(schema),
+    writes,
+    clock,
+    log,
+    now,
+    node: () => membership.number,
+    missing: (session, node) => membership.rejoin(session, node),
+    tell: (to, line) => sideLine.tell(channelOf(to), line),
+  })
+  membership.joined = async (node) => {
+    await sideLine.listen(channelOf(node))
+    nodePeers.renumbered()
+  }
+  const nodes = () => alone(reading, 'nodes', (session) => membership.list(session))
+  const links = peers ? new Links({ options: peers, about, nodes, clock, log }) : undefined
+  const wakeUps = new DueHints((line) => sideLine.tell(channelOf('all'), line))
   const upkeep = createUpkeep({
     tables,
     writes,
     batchedReads: reading,
     reads,
-    audit,
+    repair,
     now,
     freshCounts: (session) => membership.freshCounts(session),
   })
+  const rules = { ...USUAL_ROTATION, ...rotation }
+  const expiry = createExpiry({ tables, generations, reads, writes, audit, rules, now, log })
 
   try {
+    await generations.refresh(first)
     await sideLine.start()
+    await sideLine.listen(channelOf('all'))
+    await links?.listen(sideLine.localAddress)
     await membership.start(first)
   } catch (thrown) {
+    await links?.close()
     await sideLine.end()
     throw thrown
   }
@@ -203,7 +260,9 @@ async function assemble(
 
   async function close(): Promise<void> {
     // A call that is being accepted may have to be registered before this node leaves.
+    await nodePeers.end()
     await writes.idle()
+    await links?.close()
     await membership.end()
     await lines.close()
     remote.end()
@@ -212,6 +271,14 @@ async function assemble(
 
   return {
     now,
+    schema: known,
+    wakeUps,
+    troubles: () =>
+      attempt(() =>
+        alone(reading, 'troubles', (session) => troublesOf(session, { schema, known, clock: databaseClock })),
+      ),
+    nodes: () =>
+      attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
     accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
     alias: (alias) => attempt(() => acceptance.alias(alias)),
     get: (id) => attempt(() => reads.get(id)),
@@ -229,10 +296,11 @@ async function assemble(
       return stop
     },
     overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
-    expire: (limit, removeObjects) => attempt(() => upkeep.expire(limit, removeObjects)),
+    expire: (limit, removeObjects) => attempt(() => expiry.expire(limit, removeObjects)),
     openCounts: () => attempt(() => upkeep.openCounts()),
     records,
     audit: audit.trail,
+    peers: links ? { limits: nodePeers.limits, siblings: nodePeers.siblings, pipes: links } : nodePeers,
     close: () => (closing ??= close()),
   }
 }

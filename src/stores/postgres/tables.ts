@@ -1,8 +1,16 @@
 /** The names of the tables, with their schema, and the parts of statements that several of them share. */
 import { quoteName } from './sql/migrate.ts'
 
+/** The generation of calls that outlived theirs. Only there calls are removed one by one at any size. */
+export const KEPT = 0
+
 export interface Tables {
-  calls: string
+  /** Of one generation. */
+  calls(generation: number): string
+  callers(generation: number): string
+  callsShape: string
+  callersShape: string
+  generations: string
   due: string
   dueCounts: string
   nodes: string
@@ -14,8 +22,13 @@ export interface Tables {
 /** Qualified, because a pooler's sessions share their search path. */
 export function tablesOf(schema: string): Tables {
   const quoted = quoteName(schema)
+  const suffix = (generation: number) => (generation === KEPT ? 'kept' : String(generation))
   return {
-    calls: `${quoted}.calls`,
+    calls: (generation) => `${quoted}.calls_${suffix(generation)}`,
+    callers: (generation) => `${quoted}.callers_${suffix(generation)}`,
+    callsShape: `${quoted}.calls_shape`,
+    callersShape: `${quoted}.callers_shape`,
+    generations: `${quoted}.generations`,
     due: `${quoted}.due`,
     dueCounts: `${quoted}.due_counts`,
     nodes: `${quoted}.nodes`,
@@ -25,19 +38,20 @@ export function tablesOf(schema: string): Tables {
   }
 }
 
-const DUE_COLUMNS = 'id, operation, tenant, owner, due_at, expires_at, child, queued'
-
 /** Columns that a changed or accepted call needs besides the ones that are read, for its row in `due`. */
-export const dueSource = (table: string): string => `${table}.child, ${table}.held`
+export const dueSource = (table: string): string => `${table}.child, ${table}.held, ${table}.caller AS caller_hash`
 
-/** Inserts or corrects the rows in `due` of calls from an earlier part of the statement. */
-export function putDue({ due }: Tables, from: string, where = '', onConflict = CORRECT): string {
-  return `INSERT INTO ${due} (${DUE_COLUMNS})
-    SELECT id, operation, tenant, owner, due_at, expires_at, child, attempt = 0 AND NOT held FROM ${from} ${where}
+/** Inserts or corrects the rows in `due` of calls from an earlier part of the statement, all of one generation. */
+export function putDue(tables: Tables, generation: number, from: string, where = '', onConflict = CORRECT): string {
+  return `INSERT INTO ${tables.due} (id, generation, operation, tenant, owner, due_at, expires_at, child, queued)
+    SELECT f.id, ${generation}, f.operation, w.tenant, w.owner, f.due_at, f.expires_at, f.child,
+      f.attempt = 0 AND NOT f.held
+    FROM ${from} f JOIN ${tables.callers(generation)} w ON w.hash = f.caller_hash ${where}
     ON CONFLICT (id) DO ${onConflict}`
 }
 
-const CORRECT = 'UPDATE SET due_at = excluded.due_at, expires_at = excluded.expires_at, queued = excluded.queued'
+const CORRECT = `UPDATE SET generation = excluded.generation, due_at = excluded.due_at,
+  expires_at = excluded.expires_at, queued = excluded.queued`
 
 /** As an array, because a join with this table, whose size the planner cannot know, made it 20 times slower. */
 export function removeDue({ due }: Tables, from: string): string {

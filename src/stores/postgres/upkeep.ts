@@ -1,13 +1,11 @@
-/** Maintenance: calls past their expiry, calls to remove, and the number of open calls. */
+/** Maintenance: calls past their expiry, and the number of open calls. */
 import type { Instance } from '../../core/call/instance.ts'
 import { isTerminal } from '../../core/call/state.ts'
 import { OwnerCounts } from '../../core/fairness/owner-counts.ts'
 import type { OpenCounts } from '../../core/ports/store.ts'
-import { type Audit, ENTRY_COLUMNS, type EntryRow } from './audit.ts'
 import type { CallReads } from './calls/reads.ts'
-import { ENDED, OPEN } from './calls/rows.ts'
-import { type Session, statement, transaction } from './connect/session.ts'
-import { encodeArray } from './sql/arrays.ts'
+import { type Session, statement } from './connect/session.ts'
+import type { DueRepair } from './queue/due-repair.ts'
 import { decodeText } from './sql/plain-text.ts'
 import type { Tables } from './tables.ts'
 import { alone } from './writes/alone.ts'
@@ -18,7 +16,7 @@ export interface UpkeepParts {
   writes: Batches
   batchedReads: Batches
   reads: CallReads
-  audit: Audit
+  repair: DueRepair
   now(): number
   /** The open calls that are not in `due`, of all nodes. */
   freshCounts(session: Session): Promise<readonly CountedRow[]>
@@ -33,22 +31,9 @@ export interface CountedRow {
   queued: number
 }
 
-/** An open call past its retention is looked at again after this time. Its end brings it forward. */
-const LOOK_AGAIN_MS = 60_000
-
-export function createUpkeep({ tables, writes, batchedReads, reads, audit, now, freshCounts }: UpkeepParts) {
-  const { calls, due, dueCounts } = tables
+export function createUpkeep({ tables, writes, batchedReads, reads, repair, now, freshCounts }: UpkeepParts) {
+  const { due, dueCounts } = tables
   const late = statement(`SELECT id FROM ${due} WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`)
-  const forgetEnded = statement(`DELETE FROM ${due} WHERE id = ANY ($1::text[])
-    AND NOT EXISTS (SELECT FROM ${calls} c WHERE c.id = ${due}.id AND c.state IN (${OPEN}))`)
-  const swept = statement(`SELECT id, keep_until, state IN (${ENDED}) AS ended FROM ${calls}
-    WHERE sweep_at <= $1 ORDER BY sweep_at LIMIT $2`)
-  const postpone = statement(`UPDATE ${calls} SET sweep_at = greatest(keep_until, $2::bigint)
-    WHERE id = ANY ($1::text[]) AND (keep_until > $3 OR state IN (${OPEN}))`)
-  const removeAliases = statement(`DELETE FROM ${calls} WHERE alias_of = ANY ($1::text[])`)
-  const remove =
-    statement(`DELETE FROM ${calls} WHERE id = ANY ($1::text[]) AND state IN (${ENDED}) AND keep_until <= $2
-    RETURNING ${ENTRY_COLUMNS}`)
   const count = statement(`SELECT tenant, owner, operation, sum(open)::bigint AS open, sum(queued)::bigint AS queued
     FROM ${dueCounts} GROUP BY 1, 2, 3`)
   // Those that another node folds at this moment are left to it.
@@ -64,54 +49,22 @@ export function createUpkeep({ tables, writes, batchedReads, reads, audit, now, 
       const { rows } = await session.query<{ id: string }>(late, [now(), limit])
       const ids = rows.map(({ id }) => id)
       if (ids.length === 0) return []
-      const found = await reads.many(session, ids.map(decodeText))
+      const found = await reads.many(session, ids)
       const isLate = ({ state, expiresAt }: Instance) => !isTerminal(state) && expiresAt <= now()
       const instances = [...found.values()].filter(isLate).sort((a, b) => a.expiresAt - b.expiresAt)
       if (instances.length === ids.length) return instances
-      const { count: removed } = await session.query(forgetEnded, [encodeArray('text', ids)])
+      const removed = await repair(
+        session,
+        ids.filter((id) => !instances.some((instance) => instance.id === id)),
+      )
       // What is left has ended or was extended at this moment. The next round of maintenance sees it.
       if (instances.length > 0 || removed === 0) return instances
     }
   }
 
-  /** The ids of calls to remove, oldest first. Calls that were extended since are put back on the way. */
-  async function expiring(session: Session, limit: number): Promise<readonly string[]> {
-    const at = now()
-    for (;;) {
-      const { rows } = await session.query<{ id: string; keep_until: number; ended: boolean }>(swept, [at, limit])
-      const isOver = ({ ended, keep_until }: (typeof rows)[number]) => ended && keep_until <= at
-      const over = rows.filter(isOver).sort((a, b) => a.keep_until - b.keep_until)
-      const rest = rows.filter((row) => !isOver(row)).map(({ id }) => id)
-      if (rest.length === 0) return over.map(({ id }) => id)
-      await session.query(postpone, [encodeArray('text', rest), at + LOOK_AGAIN_MS, at])
-    }
-  }
-
-  async function removeAll(session: Session, ids: readonly string[]): Promise<void> {
-    const list = encodeArray('text', [...ids].sort())
-    await transaction(session, async () => {
-      const { rows } = await session.query<EntryRow & { audit: string | null }>(remove, [list, now()])
-      await session.query(removeAliases, [encodeArray('text', rows.map(({ id }) => id).sort())])
-      await audit.archive(
-        session,
-        rows.filter((row): row is EntryRow => row.audit !== null),
-      )
-      return { commit: true, value: undefined }
-    })
-  }
-
   return {
     overdue: (limit: number): Promise<readonly Instance[]> =>
       alone(writes, 'overdue', (session) => overdue(session, limit)),
-
-    async expire(limit: number, removeObjects: (ids: readonly string[]) => Promise<void>): Promise<number> {
-      const ids = await alone(writes, 'expiring', (session) => expiring(session, limit))
-      if (ids.length === 0) return 0
-      await removeObjects(ids.map(decodeText))
-      const lanes = ids.map((id) => `call ${decodeText(id)}`)
-      await alone(writes, 'expire', (session) => removeAll(session, ids), { lanes })
-      return ids.length
-    },
 
     openCounts: (): Promise<OpenCounts> =>
       alone(batchedReads, 'count', async (session) => {

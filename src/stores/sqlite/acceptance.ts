@@ -82,10 +82,15 @@ export function prepareAcceptance(
     return instance && throughAlias(instance, alias)
   }
 
-  function conflict(owner: number, { id, operation, idempotencyKey }: Instance): Taken {
-    const sameKey = idempotencyKey !== undefined && byKey.get(owner, nameIn(operation), idempotencyKey)
-    if (sameKey) return { kind: 'key-taken', instance: decode(sameKey) }
-    throw new Fault('internal', `The instance id ${id} is in use. Check that newId returns unique ids.`)
+  function keyHolder(owner: number, { operation, idempotencyKey }: Instance): Instance | undefined {
+    const row = idempotencyKey === undefined ? undefined : byKey.get(owner, nameIn(operation), idempotencyKey)
+    return row && decode(row)
+  }
+
+  function conflict(owner: number, instance: Instance): Taken {
+    const sameKey = keyHolder(owner, instance)
+    if (sameKey) return { kind: 'key-taken', instance: sameKey }
+    throw new Fault('internal', `The instance id ${instance.id} is in use. Check that newId returns unique ids.`)
   }
 
   function vacate(owner: number, requestId: string, over: string): void {
@@ -112,10 +117,15 @@ export function prepareAcceptance(
         const { requestId } = instance
         const differ = together !== undefined && !records.hold(together)
         if (differ && over !== undefined) return RECORDS_DIFFER
-        if (over !== undefined) vacate(owner.ref, requestId, over)
         const hash = requests.hashOf(owner.ref, requestId)
         const taken = holder(owner.ref, requestId, hash)
-        if (taken) return { kind: 'request-id-taken', instance: taken }
+        if (taken && taken.id !== over) return { kind: 'request-id-taken', instance: taken }
+        if (over !== undefined) {
+          // The old call gives up its request id only if the new one is accepted.
+          const sameKey = keyHolder(owner.ref, instance)
+          if (sameKey) return { kind: 'key-taken', instance: sameKey }
+          vacate(owner.ref, requestId, over)
+        }
         if (differ) return RECORDS_DIFFER
         const ref = requests.nextRef()
         const { sql, values } = encodeInstance(instance, ref, owner.ref, owners.ownText(instance.caller, owner))

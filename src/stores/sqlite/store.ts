@@ -6,7 +6,9 @@ import { prepareAcceptance } from './acceptance.ts'
 import { prepareAdvance } from './advance.ts'
 import { prepareAudit } from './audit.ts'
 import { prepareClockSteps } from './clock-steps.ts'
+import { prepareDump } from './dump.ts'
 import { CommitWitness } from './files/commit-witness.ts'
+import { knownSchema } from './files/migrate.ts'
 import { type OpenOptions, openDatabase } from './files/open.ts'
 import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
@@ -108,6 +110,8 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
 
   return {
     now,
+    schema: knownSchema(),
+    dump: prepareDump(db, decode, now),
     accept: (instance, more) => write(() => acceptance.accept(instance, more)),
     alias: (alias) => write(() => acceptance.alias(alias)),
     get: (id) => read(() => acceptance.get(id)),

@@ -2,6 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
 
+/** The ids of calls are UUIDs. These sort by their number. */
+export function sampleId(number: number): string {
+  return `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`
+}
+
 export function sampleInstance(now: number, changes: Partial<Instance> = {}): Instance {
   const id = randomUUID()
   return {

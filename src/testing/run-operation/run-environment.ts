@@ -30,6 +30,7 @@ export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime):
     nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
     digest,
     sign: (text) => hash('sha256', text, 'base64url'),
+    isSigned: (text, signature) => signature === hash('sha256', text, 'base64url'),
     base64: (bytes) => Buffer.from(bytes).toString('base64'),
     gzip: (text) => gzipSync(text),
     conforms: createConformance(),

@@ -101,9 +101,9 @@ export class Link implements Connection {
 
   /**
    * True if the carrier may acknowledge this message. A promise if that is not known yet. Never throws or rejects: an
-   * error in the session is logged. `id` is the same each time the carrier delivers the message.
+   * error in the session is logged. `id` returns the same each time the carrier delivers the message.
    */
-  receive(message: Message, id?: string): boolean | Promise<boolean> {
+  receive(message: Message, id?: () => string): boolean | Promise<boolean> {
     const { limits } = this.#parts
     if (isLargerThan(message, limits.maxBytes)) return this.refuse(messageTooLarge(limits.maxBytes))
     return this.#take(() => this.#session.receive(message, id))

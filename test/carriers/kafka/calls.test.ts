@@ -116,6 +116,37 @@ describeWith(together(kafkaBroker, pythonClients), 'OpenCALL over Kafka', () => 
     expect(read).toEqual({ text: 'a row that is longer than a chunk\n'.repeat(3), count: 7 })
   })
 
+  test('of the messages of one fetch, no more are in progress than allowed, and all are answered', async () => {
+    const admin = new Admin({ clientId: 'test', bootstrapBrokers: [kafka.address] })
+    await admin.createTopics({ topics: ['bounded.ops'], partitions: 1, replicas: 1 })
+    await admin.close()
+    const gate = createGate<number>()
+    const full = Promise.withResolvers<void>()
+    let running = 0
+    let most = 0
+    const work = operation('v1:work.wait', {
+      args: object,
+      result: number,
+      async run() {
+        most = Math.max(most, ++running)
+        if (running === 2) full.resolve()
+        const result = await gate.pass()
+        running--
+        return result
+      },
+    })
+    await using peer = await startPeer(kafka.address, TOPICS)
+    const ids = Array.from(Array(7).keys(), (n) => `bounded-${n}`)
+    for (const requestId of ids) await peer.call('v1:work.wait', {}, { requestId }, { topic: 'bounded.ops' })
+
+    await openSite([work], { maxInFlight: 2, topics: { deadLetters: 'dead', operations: 'bounded.ops' } })
+    await full.promise
+    gate.open(5)
+
+    for (const id of ids) expect(await peer.reply(id, 'complete')).toMatchObject({ result: 5 })
+    expect(most).toBe(2)
+  })
+
   test('without an auth block, or with a wrong credential, a call is refused and not run', async () => {
     verifies('opencall:318', 'opencall:239', 'opencall:320')
     await openSite([add])

@@ -1,9 +1,11 @@
 /** A message is done when the brokers have its replies. The brokers are a function here, so that the test decides when. */
-import type { Producer } from '@platformatic/kafka'
+import type { KafkaRecord } from '@platformatic/kafka'
 import { expect, test } from 'vitest'
-import type { Received } from '../../../src/carriers/kafka/consuming.ts'
+import type { Fetched } from '../../../src/carriers/kafka/consumer.ts'
 import { Outbox, type Outgoing } from '../../../src/carriers/kafka/outbox.ts'
+import type { BatchProducer } from '../../../src/carriers/kafka/producer.ts'
 import type { Publishing } from '../../../src/carriers/kafka/publishing.ts'
+import { Received } from '../../../src/carriers/kafka/received.ts'
 import { Replies } from '../../../src/carriers/kafka/replies.ts'
 import { ReplyAddress } from '../../../src/carriers/kafka/reply-address.ts'
 import type { KafkaSettings } from '../../../src/carriers/kafka/settings.ts'
@@ -14,7 +16,7 @@ function openAddress() {
   const ending = new AbortController()
   const outbox = new Outbox({
     topic: 'replies',
-    producer: () => ({ send: () => sent.promise }) as unknown as Producer,
+    producer: () => ({ send: () => sent.promise }) as unknown as BatchProducer,
     log: createMemoryLog([]),
     signal: ending.signal,
     published() {},
@@ -69,8 +71,9 @@ test('a message that is put aside is done when its dead letter is published', as
     headers: { replyTopic: 'reply-topic', correlation: 'correlation-id', stream: 'stream-id', refusal: 'refusal' },
     log: createMemoryLog([]),
   } as unknown as KafkaSettings
-  const received = { topic: 'ops', partition: 0, offset: 1n, value: Buffer.from('garbage'), headers: new Map() }
-  const address = new Replies(settings, publishing).addressOf(received as unknown as Received)
+  const fetched = { partition: 0, batch: { firstOffset: 1n }, records: [] } as unknown as Fetched
+  const record = { offsetDelta: 0, key: null, value: Buffer.from('garbage'), headers: [] } as unknown as KafkaRecord
+  const address = new Replies(settings, publishing).addressOf(new Received('ops', fetched, record))
 
   address.send('refused', undefined)
   const done = address.flushed()

@@ -2,7 +2,7 @@
 import { jsonSchema, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
 import { describeWith, mqttBroker } from '../../engines/engines.ts'
-import { listen, type MqttSite, request, startBroker, startMqttSite } from './site.ts'
+import { AUTH, listen, type MqttSite, request, startBroker, startMqttSite } from './site.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -77,6 +77,37 @@ describeWith(mqttBroker, 'messages that the MQTT broker refuses', () => {
     const site = await startMqttSite(operations, { mqtt: { url: broker.url, ...mqtt } }, broker)
 
     expect(await endOf(site, 'v1:it.writes')).toMatchObject(TOO_LARGE)
+    await expectGreeting(site)
+  })
+
+  test('frames at QoS 0 that end the connection of MQTT 3.1.1 are counted and logged, and then end the stream', async () => {
+    const broker = await startBroker({ settings: PACKETS })
+    const lines: string[] = []
+    /** Each large frame is sent over a new connection, because the one before it ended the last. */
+    const persistent = operation('v1:it.streams', {
+      frame: jsonSchema<string>({ type: 'string' }),
+      async *run(_args, { signal }) {
+        while (!signal.aborted) {
+          const before = lines.length
+          yield 'x'.repeat(LARGE)
+          while (!signal.aborted && lines.length === before) await new Promise((resolve) => setImmediate(resolve))
+        }
+      },
+    })
+    const logTo = { write: (line: string) => void (line.includes('probably lost') && lines.push(line)) }
+    const mqtt = { url: broker.url, version: '3.1.1' as const }
+    const site = await startMqttSite([greet, persistent], { mqtt, log: 'warn', logTo }, broker)
+
+    const end = await endOf(site, 'v1:it.streams')
+    const metrics = await site.request('/metrics', { headers: { Authorization: `Bearer ${AUTH.credential}` } })
+
+    expect(end).toMatchObject({ state: 'error', error: { code: expect.stringContaining('FRAME_TOO_LARGE') } })
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { bytes: LARGE + 2, lostMessages: 1, topic: expect.any(String) },
+      { lostMessages: 2 },
+      { lostMessages: 3 },
+    ])
+    expect(await metrics.text()).toContain('callplane_mqtt_lost_messages_total 3')
     await expectGreeting(site)
   })
 

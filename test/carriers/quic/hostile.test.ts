@@ -8,10 +8,13 @@ import { describeWith, pythonClients, quicLibrary, together } from '../../engine
 import { verifies } from '../../requirements.ts'
 import { temporaryFolder } from '../../scenarios/server.ts'
 import { certificate, connectHttp3, connectRaw } from './client.ts'
-import { recordsOf } from './records.ts'
+import { type ReadRecord, recordsOf } from './records.ts'
 import { calling, http3Requests, rawStreams, startQuicSite, textOf } from './site.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
+
+const LARGE = 100_000_000
+const PIECE = Buffer.alloc(1_000_000, 'x')
 
 const any = jsonSchema({ type: 'object' })
 const started = Promise.withResolvers<AbortSignal>()
@@ -25,7 +28,35 @@ const hang = operation('v1:text.hang', {
     return {}
   },
 })
-const operations = [echo, hang]
+const measure = operation('v1:text.measure', {
+  args: jsonSchema<{ text: string }>({ type: 'object' }),
+  run: ({ text }) => text.length,
+})
+const operations = [echo, hang, measure]
+
+/** Sends an envelope of 100 MB on a raw stream, then another record. Returns both answers. */
+async function sendLarge(rawPort: number, then: Uint8Array, { answeredHalfWay }: { answeredHalfWay: boolean }) {
+  const client = await connectRaw(rawPort)
+  const stream = client.openStream()
+  const records = recordsOf(stream)
+  const answer = async () => {
+    const { result, error } = JSON.parse(textOf((await records.next()) as ReadRecord))
+    return error?.code ?? result
+  }
+  const send = async (...pieces: (string | Uint8Array)[]) => {
+    for (const piece of pieces) if (!stream.write(piece)) await once(stream, 'drain')
+  }
+  const [before, after] = ['{"op":"v1:text.measure","args":{"text":"', '"}}']
+  const header = Buffer.from([1, 0, 0, 0, 0])
+  header.writeUInt32BE(before.length + LARGE + after.length, 1)
+  const half = Array<Buffer>(LARGE / PIECE.length / 2).fill(PIECE)
+  await send(header, before, ...half)
+  const answers = answeredHalfWay ? [await answer()] : []
+  await send(...half, after, then)
+  while (answers.length < 2) answers.push(await answer())
+  await client.close()
+  return answers
+}
 
 const code = (text: string) => JSON.parse(text).error.code
 
@@ -153,6 +184,18 @@ describeWith(together(quicLibrary, pythonClients), 'hostile clients of QUIC', ()
       [expect.stringMatching(/./)],
       ['INVALID_RECORD', 'complete'],
     ])
+  })
+
+  test('an envelope of 100 MB is refused while it arrives, or taken if the limit says so; the next one is read', async () => {
+    const strict = await startQuicSite({ operations })
+    const generous = await startQuicSite({ operations, sizes: { envelopeBytes: 2 * LARGE } })
+    const next = encodeRecord('envelope', JSON.stringify({ op: 'v1:text.echo', args: { next: true } }))
+
+    const refused = await sendLarge(strict.rawPort, next, { answeredHalfWay: true })
+    const taken = await sendLarge(generous.rawPort, next, { answeredHalfWay: false })
+
+    expect(refused).toEqual(['BODY_TOO_LARGE', { next: true }])
+    expect(taken).toEqual([LARGE, { next: true }])
   })
 
   test('another ALPN is refused in the handshake', async () => {

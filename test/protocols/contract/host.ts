@@ -71,7 +71,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
   const { holdMs = 10_000, jobWaitMs = 50, maxBytes = 100_000, tokens, tls } = options
   const log: LogLine[] = []
   const folder = mkdtempSync(join(tmpdir(), 'callplane-contract-'))
-  const env = createEnvironment(createMemoryLog(log), new Uint8Array(32), systemClock, createRedactor())
+  const env = createEnvironment(createMemoryLog(log), { current: new Uint8Array(32) }, systemClock, createRedactor())
   const registry = buildRegistry(options.operations, ({ run }) => ({
     kind: 'handler',
     execute: (args, context) => run?.(args, context),

@@ -13,7 +13,9 @@ function open() {
   const clock = createManualClock()
   const { store } = openCluster()
   let ids = 0
-  const env = { clock, newId: () => `id-${++ids}`, sign: (text: string) => `signed${text.length}` }
+  const sign = (text: string) => `signed${text.length}`
+  const isSigned = (text: string, signature: string) => signature === sign(text)
+  const env = { clock, newId: () => `id-${++ids}`, sign, isSigned }
   return { clock, store, replies: () => new ClientReplies(env, store.records) }
 }
 

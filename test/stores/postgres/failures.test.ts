@@ -65,7 +65,7 @@ describeWith(postgresServer, 'a Postgres store whose connections end', () => {
     expect(new Set(kinds)).toEqual(new Set(['created']))
     expect(new Set(applied)).toEqual(new Set([true]))
     const counts = await server.query(`SELECT count(*)::int AS calls, count(DISTINCT request_key)::int AS keys,
-      count(*) FILTER (WHERE state = 'c')::int AS complete FROM ${schema.name}.calls`)
+      count(*) FILTER (WHERE state = 'c')::int AS complete FROM ${schema.name}.calls_1`)
     expect(counts).toEqual([{ calls: 960, keys: 960, complete: 960 }])
   }, 60_000)
 
@@ -122,7 +122,7 @@ describeWith(postgresServer, 'a Postgres store whose connections end', () => {
     expect(new Set(handedOut.map(({ id }) => id)).size).toBe(120)
     expect(new Set(handedOut.map(({ attempt }) => attempt))).toEqual(new Set([1]))
     const counts = await server.query(
-      `SELECT state, count(*)::int AS calls FROM ${schema.name}.calls GROUP BY 1 ORDER BY 1`,
+      `SELECT state, count(*)::int AS calls FROM ${schema.name}.calls_1 GROUP BY 1 ORDER BY 1`,
     )
     expect(counts).toEqual([
       { state: 'c', calls: 240 },

@@ -66,7 +66,26 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     for (const node of nodes) expect(await node.get(instance.id)).toEqual(instance)
     expect(await server.query(`SELECT version FROM ${schema.name}.migrations ORDER BY 1`)).toMatchObject([
       { version: 1 },
+      { version: 2 },
     ])
+  })
+
+  test('a node finds that its schema is not the one it knows, and that the clock was set back', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const time = { atMs: 1_700_000_000_000 }
+    const node = await schema.open({ clock, serverTime: () => time.atMs })
+    const fine = await node.troubles?.()
+
+    await server.query(`UPDATE ${schema.name}.migrations SET needs = 99 WHERE version = 2`)
+    const newer = await node.troubles?.()
+    await server.query(`DELETE FROM ${schema.name}.migrations WHERE version = 2`)
+    const older = await node.troubles?.()
+    time.atMs -= 3_600_000
+    clock.advance(2_000)
+    await expect.poll(() => node.troubles?.()).toEqual(['migrations-pending', 'clock-jumped'])
+
+    expect([fine, newer, older]).toEqual([[], ['schema-newer'], ['migrations-pending']])
   })
 
   test('a watcher hears of changes on other nodes: on the node that accepted the call, and on any other', async () => {

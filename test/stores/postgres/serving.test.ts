@@ -1,5 +1,6 @@
 /** Real servers, each a process of its own, on one database. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { callOver, runProcess, SOURCE, serveProcess, temporaryFolder } from '../../cli/processes.ts'
 import { describeWith, postgresServer } from '../../engines/engines.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
@@ -35,8 +36,11 @@ describeWith(postgresServer, 'servers on one Postgres', () => {
   let server: Postgres
 
   beforeAll(async () => {
+    // The tests have a data folder each. Servers on one database must still have the same keys.
+    for (const name of ['CALLPLANE_VAULT_KEY', 'CALLPLANE_LINK_KEY']) vi.stubEnv(name, randomBytes(32).toString('hex'))
     server = await startPostgres()
   }, 60_000)
+  afterAll(() => vi.unstubAllEnvs())
   afterAll(() => server[Symbol.asyncDispose]())
 
   test('a call is made on one server, and polled, waited for and canceled on another', async () => {

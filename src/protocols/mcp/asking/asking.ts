@@ -12,7 +12,7 @@ import { invalidParams } from '../faults.ts'
 import type { InputRequest, InputRequests } from '../wire.ts'
 import { type Asked, capabilitiesOf, elicits } from './asked.ts'
 
-type Signing = Pick<Environment, 'sign' | 'digest' | 'clock'>
+type Signing = Pick<Environment, 'sign' | 'isSigned' | 'digest' | 'clock'>
 
 /** How long a person may take to answer: one hour. */
 const STATE_TTL_MS = 3_600_000
@@ -59,7 +59,7 @@ function earlierAnswers(asked: Asked, env: Signing): Answers {
 function stateIn(text: string, asked: Asked, env: Signing): Answers | undefined {
   const at = text.lastIndexOf('.')
   const payload = text.slice(0, at)
-  if (at < 0 || text.slice(at + 1) !== env.sign(bindingOf(asked, payload, env))) return undefined
+  if (at < 0 || !env.isSigned(bindingOf(asked, payload, env), text.slice(at + 1))) return undefined
   const { answers, until } = JSON.parse(payload) as { answers: Answers; until: number }
   return until > env.clock.now() ? answers : undefined
 }

@@ -26,7 +26,7 @@ interface Waiting {
   giveUp(why: Fault): void
 }
 
-type Needs = Pick<Environment, 'clock' | 'newId' | 'sign'>
+type Needs = Pick<Environment, 'clock' | 'newId' | 'sign' | 'isSigned'>
 
 /** How long a person may take to reply: ten minutes. */
 const ANSWER_MS = 600_000
@@ -125,17 +125,17 @@ export class ClientReplies {
   /** The id is signed, so that only one reply to each real question is stored. */
   #newId(owner: string): string {
     const id = this.#env.newId()
-    return `${id}.${this.#signature(id, owner)}`
+    return `${id}.${this.#env.sign(signedText(id, owner))}`
   }
 
   #isOurs(id: string, owner: string): boolean {
     const at = id.indexOf('.')
-    return at > 0 && id.slice(at + 1) === this.#signature(id.slice(0, at), owner)
+    return at > 0 && this.#env.isSigned(signedText(id.slice(0, at), owner), id.slice(at + 1))
   }
+}
 
-  #signature(id: string, owner: string): string {
-    return this.#env.sign(JSON.stringify(['mcp-request', owner, id]))
-  }
+function signedText(id: string, owner: string): string {
+  return JSON.stringify(['mcp-request', owner, id])
 }
 
 function closing(): Fault {

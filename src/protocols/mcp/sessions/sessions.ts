@@ -18,7 +18,7 @@ export interface ClientSession {
   readonly capabilities: JsonObject
 }
 
-type Signing = Pick<Environment, 'sign' | 'newId'>
+type Signing = Pick<Environment, 'sign' | 'isSigned' | 'newId'>
 
 /** The client capabilities that the server uses, one letter each. */
 const ABILITIES: readonly { letter: string; has(capabilities: JsonObject): boolean; capabilities: JsonObject }[] = [
@@ -37,14 +37,14 @@ function takesForms(elicitation: unknown): boolean {
 export function openSession(capabilities: JsonObject, caller: Caller | undefined, env: Signing): string {
   const letters = ABILITIES.filter(({ has }) => has(capabilities)).map(({ letter }) => letter)
   const stem = `${env.newId()}.-${letters.join('')}`
-  return `${stem}.${signature(stem, caller, env)}`
+  return `${stem}.${env.sign(signedText(stem, caller))}`
 }
 
 /** Returns `undefined` for an invalid id or that of another caller. */
 export function readSession(id: string, caller: Caller | undefined, env: Signing): ClientSession | undefined {
   const at = id.lastIndexOf('.')
   const stem = id.slice(0, at)
-  if (at < 0 || id.slice(at + 1) !== signature(stem, caller, env)) return undefined
+  if (at < 0 || !env.isSigned(signedText(stem, caller), id.slice(at + 1))) return undefined
   const letters = stem.slice(stem.indexOf('.') + 2)
   const known = ABILITIES.filter(({ letter }) => letters.includes(letter))
   return {
@@ -54,8 +54,8 @@ export function readSession(id: string, caller: Caller | undefined, env: Signing
   }
 }
 
-function signature(stem: string, caller: Caller | undefined, env: Signing): string {
-  return env.sign(JSON.stringify(['mcp-session', callerKey({ caller }), stem]))
+function signedText(stem: string, caller: Caller | undefined): string {
+  return JSON.stringify(['mcp-session', callerKey({ caller }), stem])
 }
 
 /** Settings of a session expire one day after their last change. */

@@ -19,17 +19,19 @@ export interface FrameFormat<Piece extends Uint8Array | string> {
 const MAX_WAITING = 64
 
 export class FrameBody<Piece extends Uint8Array | string> implements FrameChannel {
-  readonly signal: AbortSignal
+  readonly #left = new AbortController()
+  readonly signal: AbortSignal = this.#left.signal
   readonly #format: FrameFormat<Piece>
   #pieces: Piece[] = []
   #wake = () => {}
   #room: PromiseWithResolvers<void> | undefined
   #ended = false
 
-  constructor(format: FrameFormat<Piece>, signal: AbortSignal) {
+  /** `gone` aborts when the client leaves. It may come back, so the stream does not get the reason, which cancels. */
+  constructor(format: FrameFormat<Piece>, gone: AbortSignal) {
     this.#format = format
-    this.signal = signal
-    signal.addEventListener('abort', () => this.#leave(), { once: true })
+    if (gone.aborted) this.#leave()
+    else gone.addEventListener('abort', () => this.#leave(), { once: true })
   }
 
   send(frame: FrameBytes): void | Promise<void> {
@@ -69,6 +71,7 @@ export class FrameBody<Piece extends Uint8Array | string> implements FrameChanne
   }
 
   #leave(): void {
+    this.#left.abort()
     this.#makeRoom()
     this.#wake()
   }

@@ -12,6 +12,7 @@ import type { StreamTransports } from '../../../core/ports/frames.ts'
 import type { Identify, Presented } from '../../../core/ports/guard.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Connection, Message, OpenSession, Session } from '../../../core/ports/session.ts'
+import { within } from '../../../core/within.ts'
 import { explain } from '../../../wire/explain.ts'
 import { LateSignal } from '../../../wire/late-signal.ts'
 import { readText } from '../../../wire/messages/text.ts'
@@ -24,6 +25,7 @@ import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope, ResponseEnvelope } from '../wire.ts'
 import { answerBuiltIn, type BuiltIn, type BuiltInParts, builtIn, hasEnded } from './built-in.ts'
 import { PeerIdentity } from './peer-identity.ts'
+import { Receipt } from './receipt.ts'
 import {
   addressedToAnother,
   canRedeliver,
@@ -56,18 +58,11 @@ export interface OpenCallSessionParts {
   settings: OpenCallSessionSettings
 }
 
+/** How long a watch of later states rests while the storage is away. */
+const WATCH_AGAIN_MS = 1_000
+
 export function createOpenCallSessions(parts: OpenCallSessionParts): OpenSession {
   return (connection) => new OpenCallSession(parts, connection)
-}
-
-/** What is known of one message while it is handled. */
-interface Receipt {
-  sent: JsonValue
-  isRecorded: boolean
-  /** Set while the carrier waits for the acknowledgement. */
-  taken?: () => void
-  /** Set if the peer can be reached after the connection is gone. */
-  owed?: OwedReply
 }
 
 /** The client of the calls of a session. It leaves when the session closes. */
@@ -83,12 +78,6 @@ class SessionClient implements Client {
   get signal(): AbortSignal {
     return this.#leaving.signal
   }
-}
-
-interface Asked {
-  op: string
-  requestId: string
-  caller: Caller | undefined
 }
 
 class OpenCallSession implements Session {
@@ -107,7 +96,7 @@ class OpenCallSession implements Session {
     this.#parts = parts
     this.#connection = connection
     this.#identity = new PeerIdentity(parts.identify, connection.peer)
-    this.#readWish = readWish(parts.transports, connection.frames)
+    this.#readWish = readWish(parts.transports, connection)
     this.#client = new SessionClient(connection.origin, this.#leaving)
   }
 
@@ -115,8 +104,8 @@ class OpenCallSession implements Session {
    * Resolves when the call is recorded, or when the response is sent if the call needs no record. A message that is
    * answered at once needs no promise.
    */
-  receive(message: Message, id?: string): void | Promise<void> {
-    const receipt: Receipt = { sent: null, isRecorded: false }
+  receive(message: Message, id?: () => string): void | Promise<void> {
+    const receipt = new Receipt(this.#client, this.#readWish, this.#redelivers)
     const handling = this.#handle(message, id, receipt)
     if (!handling) return
     const taken = Promise.withResolvers<void>()
@@ -152,7 +141,7 @@ class OpenCallSession implements Session {
     open.add(tracked)
   }
 
-  #handle(message: Message, id: string | undefined, receipt: Receipt): void | Promise<void> {
+  #handle(message: Message, id: (() => string) | undefined, receipt: Receipt): void | Promise<void> {
     try {
       receipt.sent = parseJsonText(readText(message))
       return this.#answer(receipt.sent, id, receipt)?.catch((thrown: unknown) => this.#fail(thrown, receipt))
@@ -169,13 +158,13 @@ class OpenCallSession implements Session {
     return this.#sendFault(fault, sent)
   }
 
-  #answer(sent: JsonValue, id: string | undefined, receipt: Receipt): void | Promise<void> {
+  #answer(sent: JsonValue, id: (() => string) | undefined, receipt: Receipt): void | Promise<void> {
     const { strict, requiresAuth } = this.#parts.settings
     const envelope = parseEnvelope(sent, strict)
     if (requiresAuth && !envelope.auth) throw needsAuth()
     const { subject = envelope.op } = this.#connection
     if (subject !== envelope.op) throw addressedToAnother(subject)
-    const requestId = envelope.ctx.requestId ?? id ?? this.#parts.env.newId()
+    const requestId = envelope.ctx.requestId ?? id?.() ?? this.#parts.env.newId()
     const identify = this.#identity.of(envelope.auth)
     const act = builtIn(envelope.op)
     if (act) return this.#actBuiltIn(act, envelope, requestId, identify)
@@ -198,44 +187,26 @@ class OpenCallSession implements Session {
   }
 
   #call(envelope: RequestEnvelope, requestId: string, identify: Identify, receipt: Receipt): void | Promise<void> {
-    let caller: Caller | undefined
-    const remember = (identified: Caller | undefined) => {
-      caller = identified
-      return identified
-    }
-    const known: Identify = () => {
-      const identified = identify()
-      if (identified instanceof Promise) return identified.then(remember)
-      return remember(identified)
-    }
+    const { op } = envelope
     const call = decodeCall(envelope, requestId, referencedMedia(envelope.media))
     const { calls } = this.#parts
     const { replyTo } = this.#connection
     if (replyTo) receipt.owed = calls.oweReply(replyTo)
-    const replying = calls.call(call, known, {
-      client: this.#client,
-      hold: true,
-      redelivers: this.#redelivers,
-      stream: this.#readWish,
-      recorded: () => {
-        receipt.isRecorded = true
-        receipt.taken?.()
-      },
-      owed: receipt.owed,
-    })
-    const tell = (reply: Reply) => this.#reply(reply, { op: envelope.op, requestId, caller }, receipt)
-    return replying instanceof Promise ? replying.then(tell) : tell(replying)
+    const replying = calls.call(call, () => receipt.identify(identify), receipt)
+    if (replying instanceof Promise) return replying.then((reply) => this.#reply(reply, op, requestId, receipt))
+    return this.#reply(replying, op, requestId, receipt)
   }
 
-  #reply(reply: Reply, { op, requestId, caller }: Asked, { isRecorded, owed }: Receipt): void | Promise<void> {
+  #reply(reply: Reply, op: string, requestId: string, receipt: Receipt): void | Promise<void> {
+    const { owed } = receipt
     // A call that is cut off because the server shuts down can run on another one.
-    if (this.#redelivers && !isRecorded && this.#leaving.isAborted && isCanceled(reply)) throw cutOff()
-    if (hasEnded(reply)) {
-      const sending = this.#sendEnd(reply, op)
-      return owed?.isKept ? after(sending, () => this.#track(this.#pay(owed))) : sending
+    if (this.#redelivers && !receipt.isRecorded && this.#leaving.isAborted && isCanceled(reply)) throw cutOff()
+    if (!hasEnded(reply)) {
+      const first = this.#encode(reply, op)
+      return after(this.#send(first), () => this.#push(requestId, receipt.caller, first, owed))
     }
-    const first = this.#encode(reply, op)
-    return after(this.#send(first), () => this.#push(requestId, caller, first, owed))
+    const sending = this.#sendEnd(reply, op)
+    return owed?.isKept ? after(sending, () => this.#track(this.#pay(owed))) : sending
   }
 
   #sendEnd(reply: Reply, op: string): void | Promise<void> {
@@ -266,8 +237,8 @@ class OpenCallSession implements Session {
   ): Promise<void> {
     const { signal } = this.#leaving
     let last = JSON.stringify(withoutTicket(first))
-    try {
-      let isEnd = false
+    let isEnd = false
+    const sendStates = async () => {
       for await (const reply of this.#parts.calls.watch(caller, requestId, signal)) {
         const envelope = this.#encode(reply)
         const text = JSON.stringify(envelope)
@@ -275,12 +246,30 @@ class OpenCallSession implements Session {
         last = text
         isEnd = hasEnded(reply) && !signal.aborted
       }
+    }
+    try {
+      while (!(await this.#succeeds(sendStates))) await this.#storageMayBeBack()
       if (isEnd && owed) await this.#pay(owed)
     } catch (thrown) {
       await this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, first.sessionId))
     } finally {
       owed?.release()
     }
+  }
+
+  /** False if the storage is away. The call goes on without it, so an error would be taken for its end. */
+  async #succeeds(follow: () => Promise<void>): Promise<boolean> {
+    try {
+      await follow()
+      return true
+    } catch (thrown) {
+      if (!Fault.from(thrown).ofStorage) throw thrown
+      return this.#leaving.isAborted
+    }
+  }
+
+  async #storageMayBeBack(): Promise<void> {
+    await within(this.#parts.env.clock, WATCH_AGAIN_MS, this.#leaving.whenAborted)
   }
 
   /** The end is sent. If it gets lost with the connection, a server sends it again. */

@@ -62,6 +62,14 @@ export async function prepareMqtt<App>(
     transport: frames,
     sendLate: (place, message, about, signal) => publishLate(broker, topics, { place, message, about }, signal),
     state: () => broker.state,
+    readings: [
+      {
+        type: 'counter',
+        name: 'lost_messages_total',
+        help: 'Messages of QoS 0 after which the broker ended the connection.',
+        read: () => broker.lostMessages,
+      },
+    ],
     open: ({ session, origin, sizes }) =>
       createMqttCarrier({
         name: NAME,

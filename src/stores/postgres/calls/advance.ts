@@ -5,14 +5,16 @@ import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import type { Advanced, Change } from '../../../core/ports/store.ts'
 import { type Session, type Statement, statement, transaction } from '../connect/session.ts'
+import { type Generations, perGeneration } from '../generations/generations.ts'
 import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { HeldCalls } from '../nodes/held-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { type Element, type ElementType, encodeArray } from '../sql/arrays.ts'
-import { encodeText } from '../sql/plain-text.ts'
-import { dueSource, putDue, removeDue, type Tables } from '../tables.ts'
+import { encodeId } from '../sql/ids.ts'
+import { dueSource, KEPT, putDue, removeDue, type Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
+import { changeInPlace } from './in-place.ts'
 import type { CallReads } from './reads.ts'
 import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, letterOf, lettersOf } from './rows.ts'
 
@@ -20,6 +22,7 @@ const MOST = 256
 
 export interface AdvanceParts {
   tables: Tables
+  generations: Generations
   writes: Batches
   reads: CallReads
   records: RecordWrites
@@ -32,6 +35,8 @@ export interface AdvanceParts {
 }
 
 interface Marked {
+  /** Of the call. */
+  id: string
   change: Change
   /** The instance as this node knows it, if it runs it. The result is then computed here, and not sent back. */
   before: Instance | undefined
@@ -45,7 +50,7 @@ type AdvanceItem = Item<Marked, Advanced>
 export class AdvancedCalls {
   readonly #parts: AdvanceParts
   /** One for each combination of columns. */
-  readonly #shapes = new Map<string, Shape<Marked, Advanced> & { update: Update }>()
+  readonly #shapes = new Map<string, Shape<Marked, Advanced> & { updateIn: UpdateIn }>()
 
   constructor(parts: AdvanceParts) {
     this.#parts = parts
@@ -57,7 +62,7 @@ export class AdvancedCalls {
     const { records } = change
     if (records && records.length > 0) {
       const lanes = [lane, ...records.map(({ key }) => `record ${key}`)]
-      const marked = { change, before: undefined, fresh: false, mark: newMark() }
+      const marked = { id: change.id, change, before: undefined, fresh: false, mark: newMark() }
       return alone(
         writes,
         `advance ${change.id}`,
@@ -68,77 +73,69 @@ export class AdvancedCalls {
       )
     }
     const before = isTerminal(change.to) ? held.get(change.id) : undefined
-    const marked = { change, before, fresh: before !== undefined && fresh.isFresh(change.id), mark: newMark() }
+    const isFresh = before !== undefined && fresh.isFresh(change.id)
+    const marked = { id: change.id, change, before, fresh: isFresh, mark: newMark() }
     const bytes = change.outcome?.kind === 'result' ? 200 : 0
     return writes.add(this.#shapeOf(marked), marked, { lanes: [lane], bytes })
   }
 
-  #shapeOf(marked: Marked): Shape<Marked, Advanced> & { update: Update } {
+  #shapeOf(marked: Marked): Shape<Marked, Advanced> & { updateIn: UpdateIn } {
     const { change, before, fresh } = marked
     const known = before !== undefined
     const key = `advance ${keyOf(change)} ${known} ${fresh}`
     const found = this.#shapes.get(key)
     if (found) return found
-    const update = updateOf(this.#parts.tables, change, known, fresh)
+    const updateIn = perGeneration((generation) => updateOf(this.#parts.tables, generation, change, known, fresh))
     const shape = {
       key,
       most: MOST,
-      update,
-      run: (session: Session, items: readonly AdvanceItem[]) => this.#advanceAll(session, items, update),
+      updateIn,
+      run: (session: Session, items: readonly AdvanceItem[]) => this.#advanceAll(session, items, updateIn),
     }
     this.#shapes.set(key, shape)
     return shape
   }
 
-  async #advanceAll(session: Session, given: readonly AdvanceItem[], update: Update): Promise<void> {
-    const items = [...given].sort((a, b) => (a.value.change.id < b.value.change.id ? -1 : 1))
-    const applied = await this.#apply(session, items, update)
-    const open = items.filter(({ value }) => !applied.has(value.change.id))
-    const standing =
-      open.length === 0
-        ? new Map<string, CallRow>()
-        : await this.#parts.reads.rows(
-            session,
-            open.map(({ value }) => value.change.id),
-          )
+  async #advanceAll(session: Session, given: readonly AdvanceItem[], updateIn: UpdateIn): Promise<void> {
+    const items = [...given].sort((a, b) => (a.value.id < b.value.id ? -1 : 1))
+    const values = items.map(({ value }) => value)
+    const applied = new Map<string, Advanced>()
+    const standing = await changeInPlace(session, this.#parts, values, async (generation, group) => {
+      for (const [id, advanced] of await this.#apply(session, group, updateIn(generation))) applied.set(id, advanced)
+      return applied
+    })
     for (const item of items) {
-      const { change } = item.value
-      item.done(applied.get(change.id) ?? this.#refused(item.value, item.uncertain, standing.get(change.id)))
+      const { id } = item.value
+      item.done(applied.get(id) ?? this.#refused(item.value, item.uncertain, standing.get(id)))
     }
   }
 
   /** The results of the changes that were applied. */
   async #apply(
     session: Session,
-    items: readonly { value: Marked }[],
+    items: readonly Marked[],
     { columns, known, ...update }: Update,
   ): Promise<Map<string, Advanced>> {
-    const values = columns.map(({ type, read }) =>
-      encodeArray(
-        type,
-        items.map(({ value }) => read(value)),
-      ),
-    )
+    const values = columns.map(({ type, read }) => encodeArray(type, items.map(read)))
     const { rows } = await session.query<CallRow>(update, values)
     const byId = new Map(rows.map((row) => [row.id, row]))
     const applied = new Map<string, Advanced>()
     const unsure: Marked[] = []
-    for (const { value } of items) {
-      const row = byId.get(encodeText(value.change.id))
+    for (const marked of items) {
+      const row = byId.get(marked.id)
       if (!row) continue
-      const { before, change } = value
       // Another node has changed it since: what this node knows is old.
-      if (known && before?.revision !== row.revision - 1) unsure.push(value)
-      else applied.set(change.id, this.#took(value, known ? undefined : row, row.node))
+      if (known && marked.before?.revision !== row.revision - 1) unsure.push(marked)
+      else applied.set(marked.id, this.#took(marked, known ? undefined : row, row.node))
     }
     if (unsure.length === 0) return applied
     const current = await this.#parts.reads.rows(
       session,
-      unsure.map(({ change }) => change.id),
+      unsure.map(({ id }) => id),
     )
     for (const marked of unsure) {
-      const row = current.get(marked.change.id)
-      applied.set(marked.change.id, row ? this.#took(marked, row, row.node) : { applied: true })
+      const row = current.get(marked.id)
+      applied.set(marked.id, row ? this.#took(marked, row, row.node) : { applied: true })
     }
     return applied
   }
@@ -171,12 +168,17 @@ export class AdvancedCalls {
       const row = await standing()
       if (row?.mark === marked.mark) return this.#took(marked, row, row.node)
     }
-    const { update } = this.#shapeOf(marked)
+    const { updateIn } = this.#shapeOf(marked)
     const result = await transaction<'applied' | 'differ' | 'refused'>(session, async () => {
       if (!(await records.apply(session, change.records ?? []))) return { commit: false, value: 'differ' }
-      const values = update.columns.map(({ type, read }) => encodeArray(type, [read(marked)]))
-      const { rows } = await session.query(update, values)
-      return rows.length === 1 ? { commit: true, value: 'applied' } : { commit: false, value: 'refused' }
+      const changed = new Set<string>()
+      await changeInPlace(session, this.#parts, [marked], async (generation) => {
+        const { columns, known: _, ...update } = updateIn(generation)
+        const values = columns.map(({ type, read }) => encodeArray(type, [read(marked)]))
+        if ((await session.query(update, values)).rows.length === 1) changed.add(marked.id)
+        return changed
+      })
+      return changed.size === 1 ? { commit: true, value: 'applied' } : { commit: false, value: 'refused' }
     })
     const row = await standing()
     if (result === 'applied' && row) return this.#took(marked, row, row.node)
@@ -200,6 +202,8 @@ interface Update extends Statement {
   columns: readonly ChangeColumn[]
   known: boolean
 }
+
+type UpdateIn = (generation: number) => Update
 
 /** The columns that a change may set. The statement names only those that it does set. */
 const SET: readonly { name: string; type: ElementType; read(change: Change): string | number | undefined }[] = [
@@ -239,11 +243,11 @@ function keyOf(change: Change): string {
   return [to, from.map(letterOf).join(''), columns, flags.map((flag) => (flag ? '1' : '0')).join('')].join(' ')
 }
 
-function updateOf(tables: Tables, change: Change, known: boolean, fresh: boolean): Update {
+function updateOf(tables: Tables, generation: number, change: Change, known: boolean, fresh: boolean): Update {
   const { to, from, attempt, untold, waiting, releaseKey } = change
   const ends = isTerminal(to)
   const columns: ChangeColumn[] = [
-    { name: 'id', type: 'text', read: (marked) => encodeText(marked.change.id) },
+    { name: 'id', type: 'uuid', read: ({ id }) => encodeId(id) },
     { name: 'mark', type: 'int8', read: ({ mark }) => mark },
   ]
   const set = [`state = '${letterOf(to)}'`, 'revision = c.revision + 1', 'mark = u.mark']
@@ -268,17 +272,19 @@ function updateOf(tables: Tables, change: Change, known: boolean, fresh: boolean
   }
   if (waiting === null) set.push('waiting = NULL', 'answer = NULL')
   if (releaseKey) set.push('key_hash = NULL')
-  // A value that stays the same leaves the index alone. It is earlier only if the change shortens the retention.
-  if (ends || change.keepUntil !== undefined) set.push(`sweep_at = least(c.sweep_at, ${keepUntilIn(change)})`)
+  // Only kept calls are swept by time. A value that stays the same leaves the index alone.
+  if (generation === KEPT && (ends || change.keepUntil !== undefined))
+    set.push(`sweep_at = least(c.sweep_at, ${keepUntilIn(change)})`)
   const fence = attempt === undefined ? '' : ' AND c.attempt = u.attempt'
   const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
-  const returned = known ? 'c.id, c.revision, c.node' : `${columnsOf('c')}, ${dueSource('c')}`
-  const update = `UPDATE ${tables.calls} c SET ${set.join(', ')}
-    FROM unnest(${arrays.join(', ')}) AS u (${columns.map(({ name }) => name).join(', ')})
+  const returned = known ? 'c.id, c.revision, c.node' : `${columnsOf(generation)}, ${dueSource('c')}`
+  const caller = known ? '' : `JOIN ${tables.callers(generation)} k ON true`
+  const update = `UPDATE ${tables.calls(generation)} c SET ${set.join(', ')}
+    FROM unnest(${arrays.join(', ')}) AS u (${columns.map(({ name }) => name).join(', ')}) ${caller}
     WHERE c.id = u.id AND c.state IN (${lettersOf(from)})${fence} AND c.mark IS DISTINCT FROM u.mark
-    RETURNING ${returned}`
+      ${known ? '' : 'AND k.hash = c.caller'} RETURNING ${returned}`
   if (fresh) return { ...statement(update), columns, known }
-  const due = ends ? removeDue(tables, 'changed') : putDue(tables, 'changed')
+  const due = ends ? removeDue(tables, 'changed') : putDue(tables, generation, 'changed')
   const names = known ? 'id, revision, node' : COLUMN_NAMES
   const text = `WITH changed AS (${update}), due AS (${due}) SELECT ${names} FROM changed`
   return { ...statement(text), columns, known }

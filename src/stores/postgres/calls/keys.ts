@@ -1,4 +1,4 @@
-/** The hashes that make request ids and idempotency keys unique, as 32 hex digits of SHA-256. */
+/** The hashes that make request ids, idempotency keys and callers unique, as 32 hex digits of SHA-256. */
 import { hash } from 'node:crypto'
 import type { Instance } from '../../../core/call/instance.ts'
 import { nameIn } from '../../../core/operation/names.ts'
@@ -10,6 +10,11 @@ export function requestKey(tenant: string, owner: string, requestId: string): st
 
 export function keyHash({ tenant, owner, operation, idempotencyKey }: Instance): string | undefined {
   return idempotencyKey === undefined ? undefined : digestOf('k', tenant, owner, nameIn(operation), idempotencyKey)
+}
+
+/** The caller's JSON has tenant and owner too, as a rule. A store must not rely on it. */
+export function callerHash(tenant: string, owner: string, caller: string): string {
+  return digestOf('c', tenant, owner, caller)
 }
 
 /** The lengths keep two lists of parts apart that have the same text when joined. */

@@ -3,9 +3,13 @@ import type { MediaInput } from '../../../core/call/call.ts'
 import type { Caller } from '../../../core/call/caller.ts'
 import type { ExecutionModel, Instance, InstanceDraft, InstanceExtras } from '../../../core/call/instance.ts'
 import { isTerminal, STATES, type State } from '../../../core/call/state.ts'
+import { Fault } from '../../../core/fault.ts'
 import type { Alias } from '../../../core/ports/store.ts'
 import type { Element, ElementType } from '../sql/arrays.ts'
+import { encodeId, isId } from '../sql/ids.ts'
 import { decodeText, encodeText } from '../sql/plain-text.ts'
+import type { Tables } from '../tables.ts'
+import type { Callers, StoredCaller } from './callers.ts'
 import { keyHash, requestKey } from './keys.ts'
 
 /** Letters of the column `state`. */
@@ -24,6 +28,8 @@ export const ENDED = lettersOf(STATES.filter(isTerminal))
 /** The columns of a call as it is read. Named one by one: a newer node may have added others. */
 export interface CallRow {
   id: string
+  /** Where it is. */
+  generation: number
   tenant: string
   owner: string
   caller: string
@@ -54,11 +60,8 @@ export interface CallRow {
   mark: number | null
 }
 
-const READ: readonly (keyof CallRow)[] = [
+const OF_CALL: readonly (keyof CallRow)[] = [
   'id',
-  'tenant',
-  'owner',
-  'caller',
   'request_id',
   'operation',
   'args',
@@ -84,13 +87,23 @@ const READ: readonly (keyof CallRow)[] = [
   'mark',
 ]
 
-/** The columns of a call, from a table with this name in the statement. */
-export function columnsOf(table: string): string {
-  return [...READ.map((column) => `${table}.${column}`), `(${table}.key_hash IS NOT NULL) AS keyed`].join(', ')
+const OF_CALLER: readonly (keyof CallRow)[] = ['tenant', 'owner', 'caller']
+
+/** The columns of a call. In the statement, its table is `c` and the table of callers is `k`. */
+export function columnsOf(generation: number): string {
+  const own = OF_CALL.map((column) => `c.${column}`)
+  const ofCaller = OF_CALLER.map((column) => `k.${column}`)
+  return [...own, ...ofCaller, '(c.key_hash IS NOT NULL) AS keyed', `${generation} AS generation`].join(', ')
 }
 
 /** The names of the same columns, in the result of a part of a statement. */
-export const COLUMN_NAMES = [...READ, 'keyed'].join(', ')
+export const COLUMN_NAMES = [...OF_CALL, ...OF_CALLER, 'keyed', 'generation'].join(', ')
+
+/** All calls of a generation. Aliases have no caller, so they are not among them. */
+export function selectCalls(tables: Tables, generation: number, more = ''): string {
+  return `SELECT ${columnsOf(generation)}${more} FROM ${tables.calls(generation)} c
+    JOIN ${tables.callers(generation)} k ON k.hash = c.caller`
+}
 
 /** Fields that never change. Values that nearly every call has are left out. */
 interface Fixed
@@ -119,6 +132,9 @@ export interface Column {
 
 export interface Encoded {
   instance: Instance
+  /** 32 digits. */
+  id: string
+  caller: StoredCaller
   requestKey: string
   keyHash: string | undefined
   args: string
@@ -126,10 +142,13 @@ export interface Encoded {
 }
 
 /** Throws if a field is not JSON. */
-export function encodeCall(instance: Instance): Encoded {
-  const { tenant, owner, requestId } = instance
+export function encodeCall(instance: Instance, callers: Callers): Encoded {
+  const { id, tenant, owner, requestId } = instance
+  if (!isId(id)) throw new Fault('internal', `The instance id ${id} is no UUID. Check newId of the environment.`)
   return {
     instance,
+    id: encodeId(id),
+    caller: callers.encode(instance),
     requestKey: requestKey(tenant, owner, requestId),
     keyHash: keyHash(instance),
     args: JSON.stringify(instance.args),
@@ -157,12 +176,10 @@ function encodeFixed(instance: Instance): string | null {
 
 /** The columns of every accepted call. */
 export const USUAL_COLUMNS: readonly Column[] = [
-  { name: 'id', type: 'text', read: ({ instance }) => encodeText(instance.id) },
+  { name: 'id', type: 'uuid', read: (call) => call.id },
   { name: 'request_key', type: 'uuid', read: (call) => call.requestKey },
   { name: 'key_hash', type: 'uuid', read: (call) => call.keyHash ?? null },
-  { name: 'tenant', type: 'text', read: ({ instance }) => encodeText(instance.tenant) },
-  { name: 'owner', type: 'text', read: ({ instance }) => encodeText(instance.owner) },
-  { name: 'caller', type: 'text', read: ({ instance }) => JSON.stringify(instance.caller) },
+  { name: 'caller', type: 'uuid', read: (call) => call.caller.hash },
   { name: 'request_id', type: 'text', read: ({ instance }) => encodeText(instance.requestId) },
   { name: 'operation', type: 'text', read: ({ instance }) => encodeText(instance.operation) },
   { name: 'args', type: 'text', read: (call) => call.args },
@@ -206,7 +223,7 @@ function textOf(value: unknown): string | null {
 export function decodeCall(row: CallRow): Instance {
   const fixed = row.fixed === null ? {} : (JSON.parse(row.fixed) as Fixed)
   const instance: InstanceDraft = {
-    id: decodeText(row.id),
+    id: row.id,
     tenant: decodeText(row.tenant),
     owner: decodeText(row.owner),
     caller: JSON.parse(row.caller) as Caller,
@@ -245,31 +262,26 @@ export function decodeCall(row: CallRow): Instance {
   return instance
 }
 
-/** The row of an alias, beside the columns of its call. */
-export interface AliasColumns {
-  alias_request_id: string | null
-  alias_expires_at: number | null
+/** A further request id of a call. */
+export interface AliasRow {
+  request_key: string
+  alias_of: string
+  request_id: string
+  expires_at: number
   /** JSON with the session id, if it has one. */
-  alias_fixed: string | null
+  fixed: string | null
 }
 
-/** The call that has a request id: found by its own, or by an alias's. */
-export function decodeFound(row: CallRow & AliasColumns): Instance {
-  const instance = decodeCall(row)
-  if (row.alias_request_id === null) return instance
-  const { sessionId: _own, ...rest } = instance
-  const { sessionId } = row.alias_fixed === null ? {} : (JSON.parse(row.alias_fixed) as Fixed)
+/** The call as it is found by an alias. */
+export function decodeAliased(row: CallRow, alias: AliasRow): Instance {
+  const { sessionId: _own, ...rest } = decodeCall(row)
+  const { sessionId } = alias.fixed === null ? {} : (JSON.parse(alias.fixed) as Fixed)
   return {
     ...rest,
-    requestId: decodeText(row.alias_request_id),
-    expiresAt: row.alias_expires_at as number,
+    requestId: decodeText(alias.request_id),
+    expiresAt: alias.expires_at,
     ...(sessionId !== undefined && { sessionId }),
   }
-}
-
-/** Aliases have ids of their own, which no call can have. */
-export function aliasId(key: string): string {
-  return `\u0001alias:${key}`
 }
 
 export function encodeAliasFixed({ sessionId }: Alias): string | null {

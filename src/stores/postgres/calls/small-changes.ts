@@ -3,11 +3,13 @@ import type { Instance, Progress } from '../../../core/call/instance.ts'
 import type { JsonValue } from '../../../core/json.ts'
 import type { Advanced, Lease } from '../../../core/ports/store.ts'
 import { type Session, type Statement, statement } from '../connect/session.ts'
+import { type Generations, perGeneration } from '../generations/generations.ts'
 import type { HeldCalls } from '../nodes/held-calls.ts'
 import { type Element, type ElementType, encodeArray } from '../sql/arrays.ts'
-import { decodeText, encodeText } from '../sql/plain-text.ts'
+import { encodeId } from '../sql/ids.ts'
 import { dueSource, putDue, type Tables } from '../tables.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
+import { changeInPlace } from './in-place.ts'
 import type { CallReads } from './reads.ts'
 import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, OPEN } from './rows.ts'
 
@@ -15,6 +17,7 @@ const MOST = 256
 
 export interface SmallChangeParts {
   tables: Tables
+  generations: Generations
   writes: Batches
   reads: CallReads
   held: HeldCalls
@@ -47,14 +50,18 @@ export class SmallChanges {
 
   constructor(parts: SmallChangeParts) {
     this.#parts = parts
-    const { calls } = parts.tables
-    const id = <V extends { id: string }>() => ['id', 'text', ({ id }: V) => encodeText(id)] as const
-    const change = <V>(columns: Columns<V>, set: string, where: string): Statement => {
+    const { tables } = parts
+    const id = <V extends { id: string }>() => ['id', 'uuid', ({ id }: V) => encodeId(id)] as const
+    const textOf = <V>(generation: number, columns: Columns<V>, set: string, where: string): string => {
       const arrays = columns.map(([, type], at) => `$${at + 1}::${type}[]`)
-      return statement(`UPDATE ${calls} c SET revision = c.revision + 1, ${set}
+      return `UPDATE ${tables.calls(generation)} c SET revision = c.revision + 1, ${set}
         FROM unnest(${arrays.join(', ')}) AS u (${columns.map(([name]) => name).join(', ')})
-        WHERE c.id = u.id AND c.state IN (${OPEN}) AND ${where} RETURNING ${columnsOf('c')}, ${dueSource('c')}`)
+          JOIN ${tables.callers(generation)} k ON true
+        WHERE c.id = u.id AND k.hash = c.caller AND c.state IN (${OPEN}) AND ${where}
+        RETURNING ${columnsOf(generation)}, ${dueSource('c')}`
     }
+    const change = <V>(columns: Columns<V>, set: string, where: string) =>
+      perGeneration((generation) => statement(textOf(generation, columns, set, where)))
 
     const reported: Columns<Reported> = [
       id(),
@@ -70,10 +77,11 @@ export class SmallChanges {
     const only: Columns<{ id: string }> = [id()]
     const tell = change(only, 'told = true', 'NOT c.told')
     this.#tell = shapeOf('tell', async (session, items) => {
-      const changed = await this.#update(session, items, only, tell)
-      const rest = items.filter(({ value }) => !changed.has(value.id)).map(({ value }) => value.id)
-      const standing = rest.length > 0 ? await parts.reads.many(session, rest) : changed
-      for (const item of items) item.done(changed.get(item.value.id) ?? standing.get(item.value.id))
+      const { changed, standing } = await this.#update(session, items, only, tell)
+      for (const item of items) {
+        const row = standing.get(item.value.id)
+        item.done(changed.get(item.value.id) ?? (row && decodeCall(row)))
+      }
     })
 
     const stop = change(only, 'stop_requested = true', 'NOT c.stop_requested')
@@ -89,19 +97,19 @@ export class SmallChanges {
       ['mark', 'int8', ({ mark }) => mark],
       ['now', 'int8', () => parts.now()],
     ]
-    const answer = change(
-      answered,
-      'answer = u.answer, mark = u.mark, due_at = CASE WHEN c.attempt = c.settled THEN u.now ELSE c.due_at END',
-      'c.failures = coalesce(u.failures, c.failures) AND c.waiting IS NOT NULL AND c.answer IS NULL',
-    )
-    const andDue = statement(
-      `WITH changed AS (${answer.text}), due AS (${putDue(parts.tables, 'changed')}) SELECT ${COLUMN_NAMES} FROM changed`,
-    )
+    const answer = perGeneration((generation) => {
+      const update = textOf(
+        generation,
+        answered,
+        'answer = u.answer, mark = u.mark, due_at = CASE WHEN c.attempt = c.settled THEN u.now ELSE c.due_at END',
+        'c.failures = coalesce(u.failures, c.failures) AND c.waiting IS NOT NULL AND c.answer IS NULL',
+      )
+      const due = putDue(tables, generation, 'changed')
+      return statement(`WITH changed AS (${update}), due AS (${due}) SELECT ${COLUMN_NAMES} FROM changed`)
+    })
     this.#answer = shapeOf('answer', async (session, items) => {
-      const changed = await this.#update(session, items, answered, andDue)
+      const { changed, standing } = await this.#update(session, items, answered, answer)
       for (const id of changed.keys()) parts.registered(id)
-      const rest = items.filter(({ value }) => !changed.has(value.id)).map(({ value }) => value.id)
-      const standing = rest.length > 0 ? await parts.reads.rows(session, rest) : new Map<string, CallRow>()
       for (const item of items) item.done(resultOf(item, changed, standing))
     })
   }
@@ -126,29 +134,28 @@ export class SmallChanges {
     return this.#parts.writes.add(shape, value, { lanes: [`call ${value.id}`] })
   }
 
-  /** The calls that were changed, as they are now. */
-  async #update<V>(
+  /** The calls that were changed, as they are now, and the rows of the others. */
+  async #update<V extends { id: string }>(
     session: Session,
     items: readonly Item<V, unknown>[],
     columns: Columns<V>,
-    update: Statement,
-  ): Promise<Map<string, Instance>> {
-    const values = columns.map(([, type, read]) =>
-      encodeArray(
-        type,
-        items.map(({ value }) => read(value)),
-      ),
-    )
-    const { rows } = await session.query<CallRow>(update, values)
-    const { held, changed } = this.#parts
-    const found = new Map<string, Instance>()
-    for (const row of rows) {
-      const instance = decodeCall(row)
-      found.set(decodeText(row.id), instance)
-      held.changed(instance)
-      changed(instance, row.node)
-    }
-    return found
+    updateIn: (generation: number) => Statement,
+  ): Promise<{ changed: ReadonlyMap<string, Instance>; standing: ReadonlyMap<string, CallRow> }> {
+    const { held, changed: tellChanged } = this.#parts
+    const changed = new Map<string, Instance>()
+    const values = items.map(({ value }) => value)
+    const standing = await changeInPlace(session, this.#parts, values, async (generation, group) => {
+      const arrays = columns.map(([, type, read]) => encodeArray(type, group.map(read)))
+      const { rows } = await session.query<CallRow>(updateIn(generation), arrays)
+      for (const row of rows) {
+        const instance = decodeCall(row)
+        changed.set(row.id, instance)
+        held.changed(instance)
+        tellChanged(instance, row.node)
+      }
+      return changed
+    })
+    return { changed, standing }
   }
 }
 

@@ -38,6 +38,7 @@ export function troubleOf(thrown: unknown): Trouble {
   if (state.startsWith('08') || state.startsWith('57P')) return 'lost'
   // Deadlocks, serialization failures, lock and statement timeouts.
   if (state.startsWith('40') || state === '55P03' || state === '57014') return 'passing'
+  if (isMissingTable(thrown)) return 'passing'
   // 25006: the server became read-only, as a former primary does. 53: out of resources. 58: the operating system.
   if (state === '25006' || /^5[38]/.test(state)) return 'storage'
   return 'invalid'
@@ -45,6 +46,11 @@ export function troubleOf(thrown: unknown): Trouble {
 
 export function isDuplicate(thrown: unknown): boolean {
   return sqlState(thrown) === '23505'
+}
+
+/** The generation that the statement names was dropped. With a new list of generations, the same request can succeed. */
+export function isMissingTable(thrown: unknown): boolean {
+  return sqlState(thrown) === '42P01'
 }
 
 /** For callers. */

@@ -2,11 +2,13 @@
 import type { Log } from '../../../core/ports/runtime.ts'
 import { Batches } from '../writes/batches.ts'
 import { Reachability } from './reachability.ts'
-import { Connection, type SessionOptions } from './session.ts'
+import { Connection, type Session, type SessionOptions } from './session.ts'
 
 export interface LinesParts {
   settings: SessionOptions
   counts: { writes?: number; reads?: number }
+  /** A statement named a table that is gone. */
+  missingTable(session: Session): Promise<unknown>
   log: Log | undefined
 }
 
@@ -55,6 +57,7 @@ export class Lines {
       unreachable: (thrown) => {
         if (!this.#connections.some(({ isOpen }) => isOpen)) this.#reachability.failed(thrown)
       },
+      missingTable: (session) => this.#parts.missingTable(session),
       log: this.#parts.log,
       doubtMs: DOUBT_MS,
     })

@@ -55,6 +55,12 @@ const BIGINT = 20
 const MOST_TRIES = 3
 const QUICK_MS = 1_000
 
+/**
+ * Each generation has its own statements, and the server keeps the plans of a connection until it ends. So a connection
+ * with this many is replaced.
+ */
+const MOST_STATEMENTS = 500
+
 export function statement(text: string): Statement {
   return { text, name: createHash('sha256').update(text).digest('base64url').slice(0, 20) }
 }
@@ -63,6 +69,7 @@ export class Connection implements Session {
   readonly #options: SessionOptions
   readonly #lost: () => void
   #client: Client | undefined
+  readonly #prepared = new Set<string>()
   #socket: Socket | undefined
   #onNotice: ((channel: string, payload: string) => void) | undefined
 
@@ -76,13 +83,20 @@ export class Connection implements Session {
     return this.#client !== undefined
   }
 
+  /** The address of this machine that the connection uses. `undefined` for a socket in the file system. */
+  get localAddress(): string | undefined {
+    return this.#socket?.localAddress
+  }
+
   onNotice(listener: (channel: string, payload: string) => void): void {
     this.#onNotice = listener
   }
 
   /** Tries the hosts in order. Throws `ConnectFailed` if none is a primary that accepts us. */
   async open(): Promise<void> {
+    if (this.#prepared.size > MOST_STATEMENTS) await this.close()
     if (this.#client) return
+    this.#prepared.clear()
     const beganMs = performance.now()
     let failure: unknown
     for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -107,6 +121,7 @@ export class Connection implements Session {
     const silence = setTimeout(() => this.destroy(), statementMs * SILENCE_FACTOR)
     try {
       const named = pooled ? {} : { name: what.name }
+      if (!pooled) this.#prepared.add(what.name)
       const { rows, rowCount } = await client.query({ ...named, text: what.text, values: values as unknown[] })
       return { rows, count: rowCount ?? 0 }
     } finally {

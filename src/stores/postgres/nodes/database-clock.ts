@@ -43,6 +43,11 @@ export class DatabaseClock {
     return this.#last
   }
 
+  /** How far this clock runs ahead of the server's, which was set back. It runs slower until the two agree. */
+  get aheadOfServerMs(): number {
+    return this.#aheadMs === undefined ? 0 : this.#slew(this.#clock.monotonicMs()) - this.#measuredMs
+  }
+
   #take(measuredMs: number): void {
     const aheadMs = this.#aheadMs === undefined ? measuredMs : this.#slew(this.#clock.monotonicMs())
     const stepMs = Math.round(measuredMs - aheadMs)

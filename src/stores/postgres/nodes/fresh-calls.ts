@@ -6,6 +6,7 @@
 import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import { BriefMap } from '../../../core/fairness/brief-map.ts'
+import { idAt } from '../sql/ids.ts'
 import type { CountedRow } from '../upkeep.ts'
 
 interface FreshCall {
@@ -29,7 +30,7 @@ const LATE_MS = 10_000
 export class FreshCalls {
   readonly #monotonicMs: () => number
   readonly #byId = new BriefMap<FreshCall>()
-  #low = ''
+  #low = idAt(0)
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs
@@ -137,10 +138,4 @@ export class FreshCalls {
     }
     return [...rows.values()]
   }
-}
-
-/** The beginning of the ids of this moment. */
-function idAt(ms: number): string {
-  const digits = Math.max(0, ms).toString(16).padStart(12, '0')
-  return `${digits.slice(0, 8)}-${digits.slice(8)}`
 }

@@ -6,23 +6,33 @@ import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import { BriefMap } from '../../../core/fairness/brief-map.ts'
 
+interface Held {
+  instance: Instance
+  /** Where it was when this node took it. */
+  generation: number
+}
+
 export class HeldCalls {
-  readonly #byId = new BriefMap<Instance>()
+  readonly #byId = new BriefMap<Held>()
 
   get(id: string): Instance | undefined {
-    return this.#byId.get(id)
+    return this.#byId.get(id)?.instance
+  }
+
+  generationOf(id: string): number | undefined {
+    return this.#byId.get(id)?.generation
   }
 
   /** This node has accepted the call with a lease, or claimed it. */
-  took(instance: Instance): void {
-    if (isRun(instance)) this.#byId.set(instance.id, instance)
+  took(instance: Instance, generation: number): void {
+    if (isRun(instance)) this.#byId.set(instance.id, { instance, generation })
   }
 
   /** A newer state of a call. It counts only if this node runs the call. */
   changed(instance: Instance): void {
     const before = this.#byId.get(instance.id)
     if (!before) return
-    if (isRun(instance) && instance.attempt === before.attempt) this.#byId.set(instance.id, instance)
+    if (isRun(instance) && instance.attempt === before.instance.attempt) before.instance = instance
     else this.#byId.delete(instance.id)
   }
 }

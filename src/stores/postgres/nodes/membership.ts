@@ -2,35 +2,48 @@
  * This node among the others on the store: it says that it is alive, follows the database's clock, and takes over the
  * calls of nodes that are dead. A node that others took for dead gets a new number.
  */
+import type { JsonValue } from '../../../core/json.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
+import { changeInPlace, type PlaceParts } from '../calls/in-place.ts'
 import { OPEN } from '../calls/rows.ts'
 import { type Session, statement, transaction } from '../connect/session.ts'
+import { listOfGenerations, perGeneration } from '../generations/generations.ts'
 import { encodeArray } from '../sql/arrays.ts'
-import { encodeText } from '../sql/plain-text.ts'
-import { putDue, type Tables } from '../tables.ts'
+import { encodeId } from '../sql/ids.ts'
+import { decodeText, encodeText } from '../sql/plain-text.ts'
+import { dueSource, putDue, type Tables } from '../tables.ts'
 import type { CountedRow } from '../upkeep.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
+import type { AboutNode } from './about-node.ts'
 import type { DatabaseClock } from './database-clock.ts'
 import type { FreshCalls } from './fresh-calls.ts'
 
-export interface MembershipParts {
+export interface MembershipParts extends PlaceParts {
   tables: Tables
   writes: Batches
   fresh: FreshCalls
+  about: AboutNode
   clock: Clock
   databaseClock: DatabaseClock
   serverTime: (() => number) | undefined
   log: Log | undefined
 }
 
-const BEAT_EVERY_MS = 2_000
-/** A node that missed this many beats is dead. Its calls are handed out when their leases are over, and not before. */
-const ALIVE_MS = 4 * BEAT_EVERY_MS
+const BEAT_EVERY_MS = 2_500
+/** A node without a beat for so long is dead. Its calls are handed out when their leases are over, and not before. */
+const ALIVE_MS = 8_000
+
+export interface NodeRow {
+  node: number
+  about: { [fact: string]: JsonValue }
+  aliveUntil: number
+}
 
 interface BeatRow {
   alive: boolean
   server_now: number
+  generations: string | null
   dead: number[] | null
 }
 
@@ -43,6 +56,7 @@ export class Membership {
   readonly #inherit
   readonly #register
   readonly #others
+  readonly #list
   #number = 0
   /** Called with every new number of this node. */
   joined: (node: number) => Promise<void> = async () => {}
@@ -52,24 +66,32 @@ export class Membership {
 
   constructor(parts: MembershipParts) {
     this.#parts = parts
-    const { nodes, nodeNumbers, calls } = parts.tables
-    this.#join = statement(`INSERT INTO ${nodes} (node, alive_until, low, counts)
-      VALUES (nextval('${nodeNumbers}'), $1, $2, '[]') RETURNING node`)
+    const { tables } = parts
+    const { nodes, nodeNumbers } = tables
+    this.#join = statement(`INSERT INTO ${nodes} (node, alive_until, low, counts, about)
+      VALUES (nextval('${nodeNumbers}'), $1, $2, '[]', $3) RETURNING node`)
     this.#beat = statement(`WITH beat AS (
-        UPDATE ${nodes} SET alive_until = $2, low = $3, counts = $4 WHERE node = $1 RETURNING node
+        UPDATE ${nodes} SET alive_until = $2, low = $3, counts = $4, about = $6 WHERE node = $1 RETURNING node
       ) SELECT EXISTS (SELECT FROM beat) AS alive,
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS server_now,
+        ${listOfGenerations(tables)} AS generations,
         ARRAY(SELECT node FROM ${nodes} WHERE alive_until < $5 AND node <> $1) AS dead`)
     this.#leave = statement(`DELETE FROM ${nodes} WHERE node = $1`)
     // Waits for the accepts that hold the row, so that none of them is missed by the next statement.
     this.#bury = statement(`DELETE FROM ${nodes} WHERE node = $1 AND alive_until < $2 RETURNING low`)
-    const open = `SELECT id, operation, tenant, owner, due_at, expires_at, child, held, attempt FROM ${calls}`
-    this.#inherit = statement(`WITH found AS (${open} WHERE id >= $2 AND node = $1 AND state IN (${OPEN}))
-      ${putDue(parts.tables, 'found', '', 'NOTHING')}`)
-    this.#register = statement(`WITH found AS (
-        ${open} WHERE id = ANY ($1::text[]) AND state IN (${OPEN}) FOR NO KEY UPDATE
-      ) ${putDue(parts.tables, 'found')}`)
+    const open = (generation: number) => `SELECT c.id, c.operation, c.due_at, c.expires_at, c.attempt, ${dueSource('c')}
+      FROM ${tables.calls(generation)} c`
+    this.#inherit = perGeneration((generation) =>
+      statement(`WITH found AS (${open(generation)} WHERE id >= $2 AND node = $1 AND state IN (${OPEN}))
+        ${putDue(tables, generation, 'found', '', 'NOTHING')}`),
+    )
+    this.#register = perGeneration((generation) =>
+      statement(`WITH found AS (
+          ${open(generation)} WHERE id = ANY ($1::uuid[]) AND state IN (${OPEN}) FOR NO KEY UPDATE
+        ) ${putDue(tables, generation, 'found')} RETURNING id`),
+    )
     this.#others = statement(`SELECT counts FROM ${nodes} WHERE node <> $1 AND alive_until >= $2`)
+    this.#list = statement(`SELECT node, about, alive_until FROM ${nodes} WHERE alive_until >= $1 ORDER BY node`)
   }
 
   /** Changes when others took this node for dead. */
@@ -84,14 +106,14 @@ export class Membership {
 
   /** Tells the others that this node is here, and looks for dead ones. Timers and tests call it. */
   async beat(): Promise<void> {
-    const { writes, fresh, databaseClock, clock, serverTime } = this.#parts
+    const { writes, fresh, about, databaseClock, clock, serverTime, generations } = this.#parts
     await this.registerAll(fresh.due(databaseClock.now()))
-    const low = encodeText(fresh.raiseLow(databaseClock.now()))
+    const low = fresh.raiseLow(databaseClock.now())
     const counts = JSON.stringify(fresh.counts())
     let dead: number[] = []
     await alone(writes, 'beat', async (session) => {
       const now = databaseClock.now()
-      const values = [this.#number, now + ALIVE_MS, low, counts, now]
+      const values = [this.#number, now + ALIVE_MS, low, counts, now, encodeText(about.encode())]
       let row: BeatRow | undefined
       await databaseClock.measure(async () => {
         row = (await session.query<BeatRow>(this.#beat, values)).rows[0]
@@ -99,6 +121,7 @@ export class Membership {
       })
       dead = row?.dead ?? []
       if (row && !row.alive) await this.#rejoin(session)
+      if (row?.generations !== generations.version) await generations.refresh(session)
     })
     for (const node of dead) await alone(writes, 'inherit', (session) => this.#takeOver(session, node))
   }
@@ -113,8 +136,17 @@ export class Membership {
       await alone(
         writes,
         'register',
-        async (session) =>
-          void (await session.query(this.#register, [encodeArray('text', ids.map(encodeText).sort())])),
+        async (session) => {
+          const calls = [...ids].sort().map((id) => ({ id }))
+          await changeInPlace(session, this.#parts, calls, async (generation, group) => {
+            const list = encodeArray(
+              'uuid',
+              group.map(({ id }) => encodeId(id)),
+            )
+            const { rows } = await session.query<{ id: string }>(this.#register(generation), [list])
+            return new Set(rows.map(({ id }) => id))
+          })
+        },
         { lanes },
       )
       fresh.registered(ids)
@@ -134,6 +166,18 @@ export class Membership {
     const { fresh, databaseClock } = this.#parts
     const { rows } = await session.query<{ counts: string }>(this.#others, [this.#number, databaseClock.now()])
     return [...fresh.counts(), ...rows.flatMap(({ counts }) => JSON.parse(counts) as CountedRow[])]
+  }
+
+  /** The living nodes, this one included, with what they last told of themselves. */
+  async list(session: Session): Promise<readonly NodeRow[]> {
+    const { rows } = await session.query<{ node: number; about: string; alive_until: number }>(this.#list, [
+      this.#parts.databaseClock.now(),
+    ])
+    return rows.map(({ node, about, alive_until }) => ({
+      node,
+      about: JSON.parse(decodeText(about)) as NodeRow['about'],
+      aliveUntil: alive_until,
+    }))
   }
 
   async end(): Promise<void> {
@@ -158,8 +202,9 @@ export class Membership {
   }
 
   async #joinAs(session: Session): Promise<void> {
-    const { fresh, databaseClock } = this.#parts
-    const values = [databaseClock.now() + ALIVE_MS, encodeText(fresh.raiseLow(databaseClock.now()))]
+    const { fresh, about, databaseClock } = this.#parts
+    const low = fresh.raiseLow(databaseClock.now())
+    const values = [databaseClock.now() + ALIVE_MS, low, encodeText(about.encode())]
     const { rows } = await session.query<{ node: number }>(this.#join, values)
     this.#number = rows[0]?.node ?? 0
     await this.joined(this.#number)
@@ -175,12 +220,16 @@ export class Membership {
 
   /** Two nodes may do this at once: one of them finds the dead node's row. */
   #takeOver(session: Session, node: number): Promise<void> {
-    const { databaseClock, log } = this.#parts
+    const { databaseClock, generations, log } = this.#parts
     return transaction(session, async () => {
       const { rows } = await session.query<{ low: string }>(this.#bury, [node, databaseClock.now()])
       const [row] = rows
       if (!row) return { commit: false, value: undefined }
-      const { count } = await session.query(this.#inherit, [node, row.low])
+      // After the row is gone, the node can accept nothing more. So a list that is read now has all its generations.
+      await generations.refresh(session)
+      let count = 0
+      for (const generation of generations.live)
+        count += (await session.query(this.#inherit(generation), [node, row.low])).count
       log?.warn({ node, calls: count }, 'a node is dead; its calls are handed out when their leases are over')
       return { commit: true, value: undefined }
     })

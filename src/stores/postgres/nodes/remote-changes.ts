@@ -6,17 +6,12 @@
 import type { Instance } from '../../../core/call/instance.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import type { CallReads } from '../calls/reads.ts'
-import { type Statement, statement } from '../connect/session.ts'
-import { encodeArray } from '../sql/arrays.ts'
-import { decodeText, encodeText } from '../sql/plain-text.ts'
-import type { Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
 import type { HeldCalls } from './held-calls.ts'
 import type { Watchers } from './watchers.ts'
 
 export interface RemoteChangesParts {
-  tables: Tables
   batchedReads: Batches
   reads: CallReads
   watchers: Watchers
@@ -35,7 +30,6 @@ const OWN_EVERY = 10
 
 export class RemoteChanges {
   readonly #parts: RemoteChangesParts
-  readonly #revisions: Statement
   #cancelTimer: (() => void) | undefined
   #looking = false
   #rounds = 0
@@ -43,9 +37,6 @@ export class RemoteChanges {
 
   constructor(parts: RemoteChangesParts) {
     this.#parts = parts
-    this.#revisions = statement(
-      `SELECT id, revision FROM ${parts.tables.calls} WHERE id = ANY ($1::text[]) AND alias_of IS NULL`,
-    )
   }
 
   /** This node has changed a call that `node` accepted. */
@@ -87,16 +78,11 @@ export class RemoteChanges {
   }
 
   #changed(ids: readonly string[]): Promise<string[]> {
-    const { batchedReads, watchers } = this.#parts
+    const { batchedReads, watchers, reads } = this.#parts
     return alone(batchedReads, 'revisions', async (session) => {
-      const list = encodeArray('text', ids.map(encodeText))
-      const { rows } = await session.query<{ id: string; revision: number }>(this.#revisions, [list])
+      const found = await reads.revisions(session, ids)
       const watched = watchers.watched()
-      const isNew = ({ id, revision }: { id: string; revision: number }) => revision > (watched.get(id)?.revision ?? 0)
-      return rows
-        .map(({ id, revision }) => ({ id: decodeText(id), revision }))
-        .filter(isNew)
-        .map(({ id }) => id)
+      return found.filter(({ id, revision }) => revision > (watched.get(id)?.revision ?? 0)).map(({ id }) => id)
     })
   }
 

@@ -47,6 +47,11 @@ export class SideLine {
     await this.#open()
   }
 
+  /** The address of this machine that reaches the database itself. */
+  get localAddress(): string | undefined {
+    return this.#connection.localAddress
+  }
+
   async listen(channel: string): Promise<void> {
     this.#channels.add(channel)
     if (this.#connection.isOpen) await this.#listenTo(channel)
@@ -64,6 +69,7 @@ export class SideLine {
     this.#ended = true
     clearTimeout(this.#timer)
     clearTimeout(this.#reopening)
+    if (this.#outbox.size > 0) await this.#flush()
     await this.#connection.close()
   }
 

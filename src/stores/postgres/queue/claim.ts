@@ -7,25 +7,37 @@ import type { Instance } from '../../../core/call/instance.ts'
 import { FairTurns } from '../../../core/fairness/fair-turns.ts'
 import { SlotShares } from '../../../core/fairness/slot-shares.ts'
 import type { Claim, Claimed } from '../../../core/ports/store.ts'
+import type { CallReads } from '../calls/reads.ts'
 import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, OPEN } from '../calls/rows.ts'
 import { type Session, statement } from '../connect/session.ts'
+import { type Generations, groupBy, perGeneration } from '../generations/generations.ts'
 import { encodeArray } from '../sql/arrays.ts'
+import { encodeId } from '../sql/ids.ts'
 import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
+import type { DueRepair } from './due-repair.ts'
 
 export interface ClaimParts {
   tables: Tables
   claims: Batches
+  generations: Generations
+  reads: CallReads
+  repair: DueRepair
   newMark(): number
   now(): number
   /** After the commit. */
-  claimed(instance: Instance, node: number | null): void
+  claimed(instance: Instance, row: CallRow): void
 }
 
-interface Candidate {
+/** A row of `due`: which call, and where it is. */
+interface Place {
   id: string
+  generation: number
+}
+
+interface Candidate extends Place {
   operation: string
   tenant: string
   owner: string
@@ -55,8 +67,9 @@ const MOST_READ = 512
 /** If other nodes take candidates at the same moment, the claim looks again, at most this often. */
 const MOST_ROUNDS = 8
 
-export function createClaim({ tables, claims, newMark, now, claimed }: ClaimParts) {
-  const { calls, due } = tables
+export function createClaim(parts: ClaimParts) {
+  const { tables, claims, generations, reads, repair, newMark, now, claimed } = parts
+  const { due } = tables
   // Jumps from operation to operation and from caller to caller in the index, so that long queues cost nothing.
   const operations = `WITH RECURSIVE queues (operation) AS (
       SELECT (SELECT min(operation) FROM ${due} WHERE due_at IS NOT NULL)
@@ -75,10 +88,11 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
         SELECT tenant, owner FROM ${due} WHERE operation = pairs.operation AND due_at IS NOT NULL
           AND (tenant, owner) > (pairs.tenant, pairs.owner) ORDER BY tenant, owner LIMIT 1) AS later
     )
-    SELECT pairs.operation, pairs.tenant, pairs.owner, heads.id, heads.due_at, later.due_at AS next_due_at
+    SELECT pairs.operation, pairs.tenant, pairs.owner, heads.id, heads.generation, heads.due_at,
+      later.due_at AS next_due_at
     FROM pairs
     LEFT JOIN LATERAL (
-      SELECT id, due_at FROM ${due} WHERE operation = pairs.operation AND tenant = pairs.tenant AND owner = pairs.owner
+      SELECT id, generation, due_at FROM ${due} WHERE operation = pairs.operation AND tenant = pairs.tenant AND owner = pairs.owner
         AND due_at <= $2 AND expires_at > $2 ORDER BY due_at LIMIT $3) AS heads ON true
     LEFT JOIN LATERAL (
       SELECT due_at FROM ${due} WHERE operation = pairs.operation AND tenant = pairs.tenant AND owner = pairs.owner
@@ -89,31 +103,23 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
       SELECT (SELECT min(operation) FROM ${due} WHERE child AND due_at IS NOT NULL AND operation > queues.operation)
       FROM queues WHERE queues.operation IS NOT NULL
     ), mine AS MATERIALIZED (SELECT operation FROM queues WHERE operation = ANY ($1::text[]))
-    SELECT heads.id FROM mine CROSS JOIN LATERAL (
-      SELECT id, due_at FROM ${due} WHERE operation = mine.operation AND child AND due_at <= $2 AND expires_at > $2
+    SELECT heads.id, heads.generation FROM mine CROSS JOIN LATERAL (
+      SELECT id, generation, due_at FROM ${due} WHERE operation = mine.operation AND child AND due_at <= $2 AND expires_at > $2
       ORDER BY due_at LIMIT $3) AS heads ORDER BY heads.due_at LIMIT $3`)
-  const take = statement(`WITH open AS (
-      SELECT id FROM ${calls} WHERE id = ANY ($1::text[]) AND due_at <= $2 AND expires_at > $2 AND state IN (${OPEN})
+  const take = perGeneration((generation) => {
+    const calls = tables.calls(generation)
+    return statement(`WITH open AS (
+      SELECT id FROM ${calls} WHERE id = ANY ($1::uuid[]) AND due_at <= $2 AND expires_at > $2 AND state IN (${OPEN})
       FOR NO KEY UPDATE SKIP LOCKED
     ), taken AS (
       UPDATE ${calls} c SET state = CASE c.state WHEN 's' THEN c.state ELSE 'p' END, revision = c.revision + 1,
         attempt = c.attempt + 1, due_at = $3, mark = $4
-      WHERE c.id = ANY (ARRAY(SELECT id FROM open)) RETURNING ${columnsOf('c')}
+      FROM ${tables.callers(generation)} k
+      WHERE c.id = ANY (ARRAY(SELECT id FROM open)) AND k.hash = c.caller RETURNING ${columnsOf(generation)}
     ), moved AS (
       UPDATE ${due} SET due_at = $3, queued = false WHERE id = ANY (ARRAY(SELECT id FROM taken))
     ) SELECT ${COLUMN_NAMES} FROM taken`)
-  const takenBefore = statement(`SELECT ${columnsOf('c')} FROM ${calls} c WHERE c.id = ANY ($1::text[]) AND c.mark = $2
-    AND c.due_at > $3`)
-  // The row in calls says when a candidate is due. Rows in due that say something else are corrected, under the lock of
-  // the call: otherwise an answer that makes the call due at the same moment would be undone.
-  const removeEnded = statement(`DELETE FROM ${due} WHERE id = ANY ($1::text[])
-    AND NOT EXISTS (SELECT FROM ${calls} c WHERE c.id = ${due}.id AND c.state IN (${OPEN}))`)
-  const repair = statement(`WITH open AS (
-      SELECT id, due_at, expires_at FROM ${calls} WHERE id = ANY ($1::text[]) AND state IN (${OPEN})
-      FOR NO KEY UPDATE SKIP LOCKED
-    )
-    UPDATE ${due} SET due_at = open.due_at, expires_at = open.expires_at FROM open WHERE ${due}.id = open.id
-      AND (${due}.due_at IS DISTINCT FROM open.due_at OR ${due}.expires_at <> open.expires_at)`)
+  })
   const turns = new FairTurns<string>()
 
   async function lookFor(session: Session, names: Buffer, at: number, each: number): Promise<Look> {
@@ -122,6 +128,7 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
       tenant: string
       owner: string
       id: string | null
+      generation: number
       due_at: number
       next_due_at: number | null
     }
@@ -148,13 +155,19 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
   }
 
   /** Takes those candidates that are still due. Others may have taken some of them. */
-  async function takeAll(session: Session, ids: readonly string[], at: number, claim: Claim): Promise<Instance[]> {
-    if (ids.length === 0) return []
+  async function takeAll(session: Session, places: readonly Place[], at: number, claim: Claim): Promise<Instance[]> {
+    if (places.length === 0) return []
     const mark = newMark()
-    const values = [encodeArray('text', [...ids].sort()), at, at + claim.leaseMs, mark]
-    let rows: CallRow[]
+    const ids = places.map(({ id }) => id)
+    const rows: CallRow[] = []
+    const isLive = ({ generation }: Place) => generations.live.includes(generation)
+    if (!places.every(isLive)) await generations.refresh(session)
     try {
-      rows = (await session.query<CallRow>(take, values)).rows
+      for (const [generation, group] of groupBy(places.filter(isLive), (place) => place.generation)) {
+        const list = group.map(({ id }) => encodeId(id)).sort()
+        const values = [encodeArray('uuid', list), at, at + claim.leaseMs, mark]
+        rows.push(...(await session.query<CallRow>(take(generation), values)).rows)
+      }
     } catch (thrown) {
       doubtful.push({ ids, mark })
       throw thrown
@@ -169,7 +182,7 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
       const row = byId.get(id)
       if (!row) return []
       const instance = decodeCall(row)
-      claimed(instance, row.node)
+      claimed(instance, row)
       return [instance]
     })
   }
@@ -181,8 +194,9 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
     const found: Instance[] = []
     while (doubtful[0]) {
       const { ids, mark } = doubtful[0]
-      const { rows } = await session.query<CallRow>(takenBefore, [encodeArray('text', ids), mark, now()])
-      found.push(...receive(rows, ids))
+      const rows = [...(await reads.rows(session, ids)).values()]
+      const isOurs = (row: CallRow) => row.mark === mark && row.due_at !== null && row.due_at > now()
+      found.push(...receive(rows.filter(isOurs), ids))
       doubtful.shift()
     }
     return found
@@ -192,24 +206,29 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
     const at = now()
     const instances = await resolveDoubts(session)
     const names = encodeArray('text', claim.operations.map(encodeText))
-    const childIds = (await session.query<{ id: string }>(children, [names, at, claim.limit])).rows.map(({ id }) => id)
-    instances.push(...(await takeAll(session, childIds, at, claim)))
+    let seen = claim.onlyChildren ? undefined : await lookFor(session, names, at, FIRST_READ)
+    // Usually nothing is due. Then this is the only statement of the claim.
+    if (seen?.callers.length === 0 && instances.length === 0) return { instances, ...optional(seen.nextDueAt) }
+    const { rows: waitedFor } = await session.query<Place>(children, [names, at, claim.limit])
+    const resumed = await takeAll(session, waitedFor, at, claim)
+    if (resumed.length < waitedFor.length) await correct(session, waitedFor, resumed)
+    instances.push(...resumed)
     const budget = createBudget(claim)
     let leftAt: number | undefined
-    let seen: Look | undefined
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
-      seen = await lookFor(session, names, at, Math.min(FIRST_READ * 4 ** round, MOST_READ))
+      if (!seen || round > 0 || waitedFor.length > 0)
+        seen = await lookFor(session, names, at, Math.min(FIRST_READ * 4 ** round, MOST_READ))
       const chosen = choose(turns, seen.callers, claim.limit - instances.length, budget)
-      const taken = await takeAll(session, chosen.ids, at, claim)
+      const taken = await takeAll(session, chosen.calls, at, claim)
       budget.confirm(taken)
       instances.push(...taken)
       leftAt = chosen.wantsMore ? at : chosen.leftAt
-      const missed = chosen.ids.length - taken.length
-      if (missed > 0) await correct(session, chosen.ids, taken)
+      const missed = chosen.calls.length - taken.length
+      if (missed > 0) await correct(session, chosen.calls, taken)
       if (missed === 0 && !chosen.wantsMore) break
     }
     const nextDueAt = leftAt ?? (await nextDue(session, names, at, seen, instances.length > 0 && at + claim.leaseMs))
-    return { instances, ...(nextDueAt !== undefined && { nextDueAt }) }
+    return { instances, ...optional(nextDueAt) }
   }
 
   /** `leasedUntil` is when the calls handed out are due again. */
@@ -224,14 +243,16 @@ export function createClaim({ tables, claims, newMark, now, claimed }: ClaimPart
     return leasedUntil === false ? nextDueAt : Math.min(nextDueAt ?? leasedUntil, leasedUntil)
   }
 
-  async function correct(session: Session, ids: readonly string[], taken: readonly Instance[]): Promise<void> {
-    const got = new Set(taken.map(({ id }) => encodeText(id)))
-    const missed = ids.filter((id) => !got.has(id))
-    for (const each of [removeEnded, repair]) await session.query(each, [encodeArray('text', missed)])
+  async function correct(session: Session, calls: readonly Place[], taken: readonly Instance[]): Promise<void> {
+    const got = new Set(taken.map(({ id }) => id))
+    const missed = calls.filter(({ id }) => !got.has(id)).map(({ id }) => id)
+    await repair(session, missed)
   }
 
   return (claim: Claim): Promise<Claimed> => alone(claims, 'claim', (session) => run(session, claim))
 }
+
+const optional = (nextDueAt: number | undefined) => (nextDueAt === undefined ? {} : { nextDueAt })
 
 function keyOf({ tenant, owner }: { tenant: string; owner: string }): string {
   return `${tenant.length} ${tenant}${owner}`
@@ -262,7 +283,7 @@ function createBudget({ slots, shares: snapshot, weights, limit }: Claim) {
     },
     /** Gives back what was meant for candidates that another node took. */
     confirm(taken: readonly Instance[]): void {
-      for (const { id } of taken) promised.delete(encodeText(id))
+      for (const { id } of taken) promised.delete(id)
       for (const candidate of promised.values()) {
         const left = room.get(candidate.operation)
         if (left !== undefined) room.set(candidate.operation, left + 1)
@@ -274,7 +295,7 @@ function createBudget({ slots, shares: snapshot, weights, limit }: Claim) {
 }
 
 interface Chosen {
-  ids: string[]
+  calls: Candidate[]
   /** The due time of the next call, if the limit was reached. */
   leftAt: number | undefined
   /** A caller has more due calls than were read. */
@@ -289,7 +310,7 @@ function choose(
 ): Chosen {
   const byKey = new Map(callers.map((caller) => [keyOf(caller), caller]))
   for (const caller of callers) if (turns.get(caller) === undefined) turns.add(caller, keyOf(caller))
-  const ids: string[] = []
+  const calls: Candidate[] = []
   let leftAt: number | undefined
   let wantsMore = false
   turns.give((key) => {
@@ -297,23 +318,23 @@ function choose(
     if (!caller) return 'idle'
     // A call that was not read may be earlier than those that were.
     if (isCutOff(caller)) {
-      wantsMore = ids.length > 0
+      wantsMore = calls.length > 0
       return wantsMore ? 'enough' : 'blocked'
     }
     if (caller.calls.length === 0) return 'idle'
     const at = caller.calls.findIndex((call) => budget.has(call))
     const candidate = caller.calls[at]
     if (!candidate || !budget.admits(caller)) return 'blocked'
-    if (ids.length >= room) {
+    if (calls.length >= room) {
       leftAt = candidate.due_at
       return 'enough'
     }
-    ids.push(candidate.id)
+    calls.push(candidate)
     caller.calls.splice(at, 1)
     budget.take(candidate)
     return 'used'
   }, budget.weights)
-  return { ids, leftAt, wantsMore }
+  return { calls, leftAt, wantsMore }
 }
 
 /** True if all calls of an operation that were read are used up, and there are more. */

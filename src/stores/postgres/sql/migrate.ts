@@ -25,6 +25,11 @@ export function readMigrations(): readonly Migration[] {
     .map((name) => parseMigration(Number(name.slice(0, 4)), readFileSync(new URL(name, FOLDER), 'utf8')))
 }
 
+/** The newest schema of this program. */
+export function knownSchema(migrations: readonly Migration[] = readMigrations()): number {
+  return migrations.at(-1)?.version ?? 0
+}
+
 export function parseMigration(version: number, sql: string): Migration {
   return { version, needs: Number(/^-- needs: (\d+)$/m.exec(sql)?.[1] ?? version), sql }
 }
@@ -34,13 +39,26 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** For a server that must not change the schema. */
+export async function requireMigrated(session: Session, schema: string): Promise<void> {
+  const known = knownSchema()
+  const found = await versionOf(session, schema)
+  requireKnown(schema, found, known)
+  if (found.version >= known) return
+  throw new Fault(
+    'unavailable',
+    `The schema ${schema} has version ${found.version}, and this program needs version ${known}. Run "callplane migrate --apply" with the same --store, or start without --no-migrate.`,
+    { code: 'STORAGE_OLDER', retryable: false },
+  )
+}
+
 /** Returns the version that the schema has now. */
 export async function migrate(
   session: Session,
   schema: string,
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<number> {
-  const known = migrations.at(-1)?.version ?? 0
+  const known = knownSchema(migrations)
   const before = await versionOf(session, schema)
   requireKnown(schema, before, known)
   if (before.version >= known) return before.version
@@ -54,6 +72,11 @@ export async function migrate(
     await apply(session, schema, migrations, from.version)
     return { commit: true, value: Math.max(from.version, known) }
   })
+}
+
+/** Creates the schema with all of these migrations, within the caller's transaction. */
+export function applyAll(session: Session, schema: string, migrations: readonly Migration[]): Promise<void> {
+  return apply(session, schema, migrations, 0)
 }
 
 async function apply(session: Session, schema: string, migrations: readonly Migration[], from: number): Promise<void> {

@@ -3,7 +3,7 @@ import type { Session } from '../connect/session.ts'
 import type { Batches, Item, Shape, Terms } from './batches.ts'
 
 export function alone<T>(
-  batches: Batches,
+  batches: Pick<Batches, 'add'>,
   key: string,
   run: (session: Session, uncertain: boolean) => Promise<T>,
   terms?: Terms,

@@ -8,7 +8,7 @@
  */
 import { Fault } from '../../../core/fault.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
-import { closed, troubleOf, unavailable, writeFault } from '../connect/failures.ts'
+import { closed, isMissingTable, troubleOf, unavailable, writeFault } from '../connect/failures.ts'
 import type { Connection, Session } from '../connect/session.ts'
 
 export interface Item<V, R> {
@@ -86,6 +86,8 @@ export interface BatchesParts {
   down(): Fault | undefined
   /** A connection could not be opened. */
   unreachable(thrown: unknown): void
+  /** A statement named a table that is gone. The requests are sent again afterwards. */
+  missingTable(session: Session): Promise<unknown>
   log: Log | undefined
   /** How long a request whose answer was lost is sent again. */
   doubtMs: number
@@ -219,6 +221,8 @@ export class Batches {
     } catch (thrown) {
       // Otherwise the next batch could still be given to the connection that is ending.
       if (troubleOf(thrown) === 'lost') connection.destroy()
+      // If this fails too, the next try of the requests does the same.
+      if (isMissingTable(thrown)) await this.#parts.missingTable(connection).catch(() => undefined)
       restMs = this.#failed(batch, thrown)
     }
     for (const request of batch) if (request.settled) this.#leave(request)

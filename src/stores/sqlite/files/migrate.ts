@@ -20,6 +20,11 @@ export function readMigrations(): readonly Migration[] {
     .map((name) => ({ version: Number(name.slice(0, 4)), sql: readFileSync(new URL(name, FOLDER), 'utf8') }))
 }
 
+/** The newest schema of this program. */
+export function knownSchema(): number {
+  return readMigrations().at(-1)?.version ?? 0
+}
+
 /** The values on the first page of the file. */
 export interface Header {
   applicationId: number

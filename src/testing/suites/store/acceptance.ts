@@ -120,6 +120,19 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.get(first.id)).toMatchObject({ state: 'error', revision: 2 })
     })
 
+    story('a refused call leaves the request id with the call that has it', async (store, clock) => {
+      const first = sampleInstance(clock.now(), { requestId: 'r1', state: 'error' })
+      const keyed = sampleInstance(clock.now(), { requestId: 'r2', idempotencyKey: 'k1' })
+      await store.accept(first)
+      await store.accept(keyed)
+      const next = sampleInstance(clock.now(), { requestId: 'r1', idempotencyKey: 'k1' })
+
+      const refused = await store.accept(next, { over: first.id })
+
+      expect(refused).toEqual({ kind: 'key-taken', instance: keyed })
+      expect(await store.find('main', first.owner, 'r1')).toEqual(first)
+    })
+
     story('an alias for a call that is not stored is refused', async (store, clock) => {
       const alias = {
         tenant: 'main',

@@ -4,7 +4,7 @@ import type { Instance } from '../../../core/call/instance.ts'
 import { statesBefore } from '../../../core/call/state.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../../../core/ports/store.ts'
 import { expireNow } from '../../fakes/expire-now.ts'
-import { sampleInstance } from '../../fakes/instances.ts'
+import { sampleId, sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
 import type { StoreStory } from './store.ts'
 
@@ -80,7 +80,8 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
     })
 
     story('an entry has the fields of the ending, before and after its call is removed', async (store, clock) => {
-      const instance = sampleInstance(clock.now(), { id: '2', keepUntil: clock.now(), expiresAt: clock.now() })
+      const [before, id, after] = [sampleId(1), sampleId(2), sampleId(3)] as const
+      const instance = sampleInstance(clock.now(), { id, keepUntil: clock.now(), expiresAt: clock.now() })
       const endedAt = clock.now() + 5
       const said: AuditEnding = {
         verdict: 'hold',
@@ -92,17 +93,17 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
         code: 'X',
       }
       await store.accept(instance)
-      await store.advance({ id: '2', from: statesBefore('error'), to: 'error', endedAt, audit: said })
-      await store.audit.append(entryOf('1'))
-      await store.audit.append(entryOf('3'))
-      const all = [entryOf('3'), entryFor(instance, endedAt, said), entryOf('1')]
+      await store.advance({ id, from: statesBefore('error'), to: 'error', endedAt, audit: said })
+      await store.audit.append(entryOf(before))
+      await store.audit.append(entryOf(after))
+      const all = [entryOf(after), entryFor(instance, endedAt, said), entryOf(before)]
       const list = (query: Partial<AuditQuery> = {}) => store.audit.list({ tenant: 'main', limit: 9, ...query })
 
-      for (const purged of [[], ['2']]) {
+      for (const purged of [[], [id]]) {
         await expireNow(store, purged)
         expect(await list()).toEqual(all)
         expect(await list({ limit: 2 })).toEqual(all.slice(0, 2))
-        expect(await list({ before: '3', limit: 1 })).toEqual([all[1]])
+        expect(await list({ before: after, limit: 1 })).toEqual([all[1]])
         expect(await list({ owner: instance.owner, operation: instance.operation })).toEqual(all)
         expect(await list({ owner: 'none|bob' })).toEqual([])
         expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([])
@@ -129,16 +130,17 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
     }
 
     story('an entry keeps the request id that its call gave up for another call', async (store, clock) => {
-      const instance = sampleInstance(clock.now(), { id: '1', requestId: 'r1' })
+      const [id, next] = [sampleId(1), sampleId(2)]
+      const instance = sampleInstance(clock.now(), { id, requestId: 'r1' })
       const ending = { from: statesBefore('error'), to: 'error' as const, endedAt: clock.now() }
       await store.accept(instance)
-      await store.advance({ id: '1', ...ending, audit: { ...USUAL, outcome: 'requirements-missing' } })
+      await store.advance({ id, ...ending, audit: { ...USUAL, outcome: 'requirements-missing' } })
 
-      await store.accept(sampleInstance(clock.now(), { id: '2', requestId: 'r1' }), { over: '1' })
+      await store.accept(sampleInstance(clock.now(), { id: next, requestId: 'r1' }), { over: id })
       const kept = await store.audit.list({ tenant: 'main', limit: 9 })
-      await expireNow(store, ['1'])
+      await expireNow(store, [id])
 
-      expect(kept).toMatchObject([{ id: '1', requestId: 'r1', outcome: 'requirements-missing' }])
+      expect(kept).toMatchObject([{ id, requestId: 'r1', outcome: 'requirements-missing' }])
       expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual(kept)
     })
 

@@ -1,9 +1,11 @@
 /** Part of the store suite: atomic writes. */
 import type { Instance } from '../../../core/call/instance.ts'
 import type { Change, RecordChange, Store } from '../../../core/ports/store.ts'
-import { sampleInstance } from '../../fakes/instances.ts'
+import { sampleId, sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
 import type { StoreStory } from './store.ts'
+
+const [FIRST, SECOND] = [sampleId(1), sampleId(2)]
 
 /** One change of each kind. All apply if `a` is 'old', `b` exists, and `c` and `d` do not. */
 const ALL: readonly RecordChange[] = [
@@ -70,7 +72,7 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
 
     story('a call that is not accepted leaves no record', async (store, clock) => {
       await prepare(store)
-      await store.accept(sampleInstance(clock.now(), { id: 'first', requestId: 'r1', idempotencyKey: 'k1' }))
+      await store.accept(sampleInstance(clock.now(), { id: FIRST, requestId: 'r1', idempotencyKey: 'k1' }))
       const sameRequest = sampleInstance(clock.now(), { requestId: 'r1' })
       const sameKey = sampleInstance(clock.now(), { idempotencyKey: 'k1' })
 
@@ -82,16 +84,16 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
     story(
       'a call keeps its request id if the call that should replace it cannot write its records',
       async (store, clock) => {
-        const standing = sampleInstance(clock.now(), { id: 'first', requestId: 'r1', state: 'error' })
+        const standing = sampleInstance(clock.now(), { id: FIRST, requestId: 'r1', state: 'error' })
         await store.accept(standing)
-        const next = sampleInstance(clock.now(), { id: 'second', requestId: 'r1' })
+        const next = sampleInstance(clock.now(), { id: SECOND, requestId: 'r1' })
         const records = [{ key: 'a', expected: 'old', value: 'new' }]
 
-        expect(await store.accept(next, { over: 'first', records })).toEqual({ kind: 'records-differ' })
-        expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: 'first' })
+        expect(await store.accept(next, { over: FIRST, records })).toEqual({ kind: 'records-differ' })
+        expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: FIRST })
         await store.records.put('a', 'old')
-        expect(await store.accept(next, { over: 'first', records })).toEqual({ kind: 'created' })
-        expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: 'second' })
+        expect(await store.accept(next, { over: FIRST, records })).toEqual({ kind: 'created' })
+        expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: SECOND })
         expect(await store.records.get('a')).toBe('new')
       },
     )
@@ -99,7 +101,7 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
     story('records written with a change exist if the change was applied', async (store, clock) => {
       await prepare(store)
       const dueAt = clock.now() + 1_000
-      const running = sampleInstance(clock.now(), { id: 'i1', state: 'pending', attempt: 1, dueAt })
+      const running = sampleInstance(clock.now(), { id: FIRST, state: 'pending', attempt: 1, dueAt })
       await store.accept(running)
       const differing = endOf(running, [
         { key: 'd', value: 'put' },
@@ -117,13 +119,13 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
 
     story('a lease is still held after a change whose records differ', async (store, clock) => {
       const dueAt = clock.now() + 1_000
-      const running = sampleInstance(clock.now(), { id: 'i1', state: 'pending', attempt: 1, dueAt })
+      const running = sampleInstance(clock.now(), { id: FIRST, state: 'pending', attempt: 1, dueAt })
       await store.accept(running)
       const records = [{ key: 'a', expected: 'old', value: 'new' }]
-      const leave: Change = { id: 'i1', from: ['pending'], to: 'pending', attempt: 1, settled: 1, dueAt, records }
+      const leave: Change = { id: FIRST, from: ['pending'], to: 'pending', attempt: 1, settled: 1, dueAt, records }
 
       expect(await store.advance(leave)).toMatchObject({ applied: false, recordsDiffer: true })
-      expect(await store.extend([{ id: 'i1', attempt: 1 }], 2_000)).toMatchObject([{ held: true }])
+      expect(await store.extend([{ id: FIRST, attempt: 1 }], 2_000)).toMatchObject([{ held: true }])
       await store.records.put('a', 'old')
       expect(await store.advance(leave)).toMatchObject({ applied: true, instance: { settled: 1 } })
       expect(await store.records.get('a')).toBe('new')

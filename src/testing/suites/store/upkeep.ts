@@ -3,7 +3,7 @@
 import { statesBefore } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Store } from '../../../core/ports/store.ts'
-import { sampleInstance } from '../../fakes/instances.ts'
+import { sampleId, sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
 import type { StoreStory } from './store.ts'
 
@@ -78,14 +78,14 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
 
     story('calls past their retention are removed oldest first, up to the limit', async (store, clock) => {
       const kept = (ms: number) =>
-        sampleInstance(clock.now(), { id: `kept-${ms}`, state: 'complete', keepUntil: clock.now() + ms })
+        sampleInstance(clock.now(), { id: sampleId(ms), state: 'complete', keepUntil: clock.now() + ms })
       for (const ms of [30, 10, 20, 500]) await store.accept(kept(ms))
       clock.advance(100)
 
-      expect(await expire(store, 2)).toEqual(['kept-10', 'kept-20'])
-      expect(await expire(store, 2)).toEqual(['kept-30'])
+      expect(await expire(store, 2)).toEqual([sampleId(10), sampleId(20)])
+      expect(await expire(store, 2)).toEqual([sampleId(30)])
       expect(await expire(store, 2)).toEqual([])
-      expect(await store.get('kept-500')).toMatchObject({ id: 'kept-500' })
+      expect(await store.get(sampleId(500))).toMatchObject({ id: sampleId(500) })
     })
 
     story('objects are removed before the row, and the row stays if that fails', async (store, clock) => {

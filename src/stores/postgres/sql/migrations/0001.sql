@@ -1,62 +1,99 @@
--- A call, or a further request id of one (state 'l', with alias_of). One table, because both take a request id.
+-- The calls are in generations: calls_1, calls_2 and so on, each with the shape of the table calls_shape. New calls go
+-- to the current one. A generation whose calls are past their retention is dropped as a whole. See
+-- docs/decisions/0019-generations.md.
+--
+-- A row is a call, or a further request id of one (state 'l', with alias_of). One table, because both take a request id.
 -- Ending a call changes no indexed column, so that the new version of the row needs no index entries (HOT). The free
--- half of each page is where it goes.
-CREATE TABLE {schema}.calls (
-  id text COLLATE "C" NOT NULL,
+-- half of each page is where it goes. The log of such a change spans from the first changed column to the last one.
+-- Therefore columns that never change come first.
+CREATE TABLE {schema}.calls_shape (
+  id uuid NOT NULL,
   -- 128 bits of a hash over tenant, owner and request id.
   request_key uuid NOT NULL,
   -- The same with the operation's name and the idempotency key.
   key_hash uuid,
-  -- The earliest time at which the call may have to be removed. NULL for an alias.
-  sweep_at bigint,
+  -- The row in callers of this generation. NULL for an alias.
+  caller uuid,
   created_at bigint NOT NULL,
+  -- The node that accepted it.
+  node integer,
+  -- Another call waits for it.
+  child boolean NOT NULL,
+  request_id text NOT NULL,
+  operation text NOT NULL,
+  -- JSON. Text, because jsonb refuses \u0000 and changes numbers.
+  args text,
+  -- JSON: fields that never change and that few calls have.
+  fixed text,
+  alias_of uuid,
   expires_at bigint NOT NULL,
   keep_until bigint NOT NULL,
+  -- In calls_kept: the earliest time at which the call may have to be removed. NULL elsewhere.
+  sweep_at bigint,
+  attempt integer NOT NULL,
+  settled integer NOT NULL,
+  failures integer NOT NULL,
+  stop_requested boolean NOT NULL,
+  told boolean NOT NULL,
+  -- It waits for an approval.
+  held boolean NOT NULL,
+  -- a: accepted, p: pending, s: streaming, c: complete, e: error, l: alias
+  state "char" NOT NULL,
+  revision integer NOT NULL,
   due_at bigint,
   ended_at bigint,
   -- Identifies the last write of some kinds, for a writer that got no answer.
   mark bigint,
-  -- The node that accepted it.
-  node integer,
-  revision integer NOT NULL,
-  attempt integer NOT NULL,
-  settled integer NOT NULL,
-  failures integer NOT NULL,
-  -- a: accepted, p: pending, s: streaming, c: complete, e: error, l: alias
-  state "char" NOT NULL,
-  stop_requested boolean NOT NULL,
-  told boolean NOT NULL,
-  -- Another call waits for it.
-  child boolean NOT NULL,
-  -- It waits for an approval.
-  held boolean NOT NULL,
-  tenant text NOT NULL,
-  owner text NOT NULL,
-  request_id text NOT NULL,
-  operation text NOT NULL,
-  -- JSON from here on. Text, because jsonb refuses \u0000 and changes numbers.
-  caller text,
-  args text,
-  -- Fields that never change and that few calls have.
-  fixed text,
+  -- JSON from here on.
   extras text,
   progress text,
   outcome text,
   waiting text,
   answer text,
   -- The fields of the audit entry that no other column has.
-  audit text,
-  alias_of text COLLATE "C"
-) WITH (fillfactor = 50);
-CREATE UNIQUE INDEX calls_id ON {schema}.calls (id);
-CREATE UNIQUE INDEX calls_request_key ON {schema}.calls (request_key);
-CREATE UNIQUE INDEX calls_key_hash ON {schema}.calls (key_hash) WHERE key_hash IS NOT NULL;
-CREATE INDEX calls_sweep ON {schema}.calls (sweep_at) WHERE sweep_at IS NOT NULL;
-CREATE INDEX calls_alias_of ON {schema}.calls (alias_of) WHERE alias_of IS NOT NULL;
+  audit text
+);
+CREATE UNIQUE INDEX ON {schema}.calls_shape (id);
+CREATE UNIQUE INDEX ON {schema}.calls_shape (request_key);
+CREATE UNIQUE INDEX ON {schema}.calls_shape (key_hash) WHERE key_hash IS NOT NULL;
+CREATE INDEX ON {schema}.calls_shape (caller, id) WHERE caller IS NOT NULL;
+CREATE INDEX ON {schema}.calls_shape (alias_of) WHERE alias_of IS NOT NULL;
+
+-- The callers of a generation. Calls name them by a hash, because most callers send many calls.
+CREATE TABLE {schema}.callers_shape (
+  hash uuid PRIMARY KEY,
+  tenant text COLLATE "C" NOT NULL,
+  owner text COLLATE "C" NOT NULL,
+  -- JSON.
+  caller text NOT NULL
+);
+CREATE INDEX ON {schema}.callers_shape (tenant, owner);
+
+-- Generation 0: calls that were open or kept for longer when their generation was dropped.
+CREATE TABLE {schema}.calls_kept (LIKE {schema}.calls_shape INCLUDING ALL) WITH (fillfactor = 50);
+CREATE INDEX ON {schema}.calls_kept (sweep_at);
+CREATE TABLE {schema}.callers_kept (LIKE {schema}.callers_shape INCLUDING ALL);
+
+CREATE TABLE {schema}.calls_1 (LIKE {schema}.calls_shape INCLUDING ALL) WITH (fillfactor = 50);
+CREATE TABLE {schema}.callers_1 (LIKE {schema}.callers_shape INCLUDING ALL);
+
+CREATE TABLE {schema}.generations (
+  number integer PRIMARY KEY,
+  -- next: created ahead of its use. current: takes new calls. closed: takes none. emptied: no call of it counts any more.
+  state text NOT NULL,
+  -- When it became the current one.
+  opened_at bigint NOT NULL,
+  -- When it got its state.
+  since bigint NOT NULL
+);
+CREATE UNIQUE INDEX generations_current ON {schema}.generations (state) WHERE state = 'current';
+INSERT INTO {schema}.generations VALUES (0, 'kept', 0, 0), (1, 'current', 0, 0);
 
 -- The open calls that no node holds since it accepted them. It is an index: the row in calls decides.
 CREATE TABLE {schema}.due (
-  id text COLLATE "C" NOT NULL,
+  id uuid NOT NULL,
+  -- Where the call is, or was until its generation was emptied.
+  generation integer NOT NULL,
   operation text COLLATE "C" NOT NULL,
   tenant text COLLATE "C" NOT NULL,
   owner text COLLATE "C" NOT NULL,
@@ -114,7 +151,7 @@ CREATE TABLE {schema}.nodes (
   node integer PRIMARY KEY,
   alive_until bigint NOT NULL,
   -- The open calls below this id that the node accepted are in due.
-  low text COLLATE "C" NOT NULL,
+  low uuid NOT NULL,
   -- Its open calls that are not in due, by caller and operation: JSON.
   counts text NOT NULL
 ) WITH (fillfactor = 20);

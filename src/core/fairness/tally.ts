@@ -1,25 +1,24 @@
 /**
- * Counts not reported yet: calls opened and ended, by caller, and queued. It reports the net change after a short delay,
+ * Counts not reported yet: calls opened and ended, by caller, and queued. It reports the net change after a delay,
  * because most calls end soon after they begin.
  */
-import { type OwnerCount, OwnerCounts } from '../../core/fairness/owner-counts.ts'
-import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
-import type { Clock } from '../../core/ports/runtime.ts'
-
-/** Too short for a person to notice. It wakes an idle process at most a hundred times a second. */
-const DELAY_MS = 10
+import type { Clock } from '../ports/runtime.ts'
+import { type OwnerCount, OwnerCounts } from './owner-counts.ts'
+import type { SlotOwner } from './slot-shares.ts'
 
 export type Counts = [open: OwnerCount[], queued: number]
 
 export class Tally {
   readonly #clock: Pick<Clock, 'schedule'>
+  readonly #delayMs: number
   readonly #tell: (...counts: Counts) => void
   readonly #open = new OwnerCounts()
   #queued = 0
   #scheduled = false
 
-  constructor(clock: Pick<Clock, 'schedule'>, tell: (...counts: Counts) => void) {
+  constructor(clock: Pick<Clock, 'schedule'>, delayMs: number, tell: (...counts: Counts) => void) {
     this.#clock = clock
+    this.#delayMs = delayMs
     this.#tell = tell
   }
 
@@ -29,7 +28,7 @@ export class Tally {
     else this.#open.add(who, calls)
     if (this.#scheduled) return
     this.#scheduled = true
-    this.#clock.schedule(DELAY_MS, () => this.#flush())
+    this.#clock.schedule(this.#delayMs, () => this.#flush())
   }
 
   #flush(): void {

@@ -1,0 +1,49 @@
+/** Calls of the server's own operations, with the administrator's token if no other is named. */
+import { resolve } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { findAdminToken } from '../../server/open/admin-token.ts'
+import { type CommandIo, usageFault } from '../command.ts'
+import { plainText } from '../terminal/text.ts'
+import { REMOTE_HELP, REMOTE_OPTIONS, Remote } from './remote.ts'
+
+export const ADMINISTRATION_OPTIONS = { ...REMOTE_OPTIONS, data: { type: 'string' } } as const
+
+export const ADMINISTRATION_HELP = `  --data <folder>        The server's data folder (default: .callplane). Also CALLPLANE_DATA.
+${REMOTE_HELP}`
+
+/**
+ * Sends the administrator's token only to a server on this machine: that server created it, and no other accepts it.
+ */
+export function remoteFor(values: { url?: string; token?: string; data?: string }, io: CommandIo): Remote {
+  const named = values.token ?? (io.env.CALLPLANE_TOKEN || undefined)
+  const without = new Remote(values, io)
+  if (named !== undefined || !isLocal(without.url)) return without
+  const token = findAdminToken(resolve(values.data ?? (io.env.CALLPLANE_DATA || '.callplane')))
+  return token === undefined ? without : new Remote({ ...values, token }, io)
+}
+
+function isLocal(url: string): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
+}
+
+/** `action` completes the message for a credential without the scope: "does not let this credential …". */
+export async function administer(
+  server: Remote,
+  name: string,
+  args: JsonObject,
+  { action, scope }: { action: string; scope: string },
+): Promise<JsonObject> {
+  const { status, envelope } = await server.ask('/call', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ op: `v1:callplane.${name}`, args }),
+  })
+  if (isJsonObject(envelope.result)) return envelope.result
+  const { code = 'FAILED', message = 'No reason was given.' } = envelope.error ?? {}
+  if (code === 'UNKNOWN_OP' || status === 401)
+    throw usageFault(
+      `The server does not let this credential ${action}. Use one with the scope ${scope}, or name the data folder of the server with --data.`,
+    )
+  throw new Fault('upstream', plainText(message), { code })
+}

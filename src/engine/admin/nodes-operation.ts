@@ -1,0 +1,84 @@
+/** Lists the nodes of a server, with their load, for operators. */
+import { operation } from '../../core/operation/define.ts'
+import type { OperationDefinition } from '../../core/operation/operation.ts'
+import { jsonSchema } from '../../core/operation/schema.ts'
+import { SCOPES } from '../../core/operation/scopes.ts'
+import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { timeText } from './approval-view.ts'
+
+/** The fields of a node in the result. Those after `node` are absent if the node has told nothing. */
+export interface NodeView extends Partial<Omit<NodeFacts, 'startedAt'>> {
+  node: number
+  schema?: number
+  startedAt?: string
+}
+
+export interface NodeList {
+  nodes: NodeView[]
+  /** Calls in the whole store that are accepted and have never been started. */
+  queued: number
+  /** Calls in the whole store that have not ended. */
+  open: number
+}
+
+export interface NodesParts {
+  store: Pick<Store, 'openCounts'>
+  nodes(): Promise<readonly NodeInfo[]>
+}
+
+const COUNT = { type: 'integer', minimum: 0 }
+
+const NODE_SCHEMA = {
+  type: 'object',
+  required: ['node'],
+  properties: {
+    node: COUNT,
+    schema: COUNT,
+    host: { type: 'string' },
+    pid: COUNT,
+    version: { type: 'string' },
+    startedAt: { type: 'string' },
+    address: { type: 'string' },
+    running: COUNT,
+    waiting: COUNT,
+    busy: { type: 'number', minimum: 0, maximum: 1 },
+    operations: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['operation', 'calls'],
+        properties: { operation: { type: 'string' }, calls: COUNT },
+      },
+    },
+    draining: { type: 'boolean' },
+  },
+}
+
+/** It shows the load of all tenants, and no call. The scope is that of reading calls, for a person who watches a server. */
+export function listNodes(parts: () => NodesParts): OperationDefinition {
+  return operation('v1:callplane.nodes.list', {
+    description: 'Lists the nodes of this server: version, address, load, and the operations that each runs.',
+    internal: true,
+    scopes: [SCOPES.read],
+    args: jsonSchema<Record<string, never>>({ type: 'object', additionalProperties: false }),
+    result: jsonSchema<NodeList>({
+      type: 'object',
+      required: ['nodes', 'queued', 'open'],
+      properties: { nodes: { type: 'array', items: NODE_SCHEMA }, queued: COUNT, open: COUNT },
+    }),
+    run: async () => {
+      const { store, nodes } = parts()
+      const [found, { queued, byOperation }] = await Promise.all([nodes(), store.openCounts()])
+      const open = [...byOperation.values()].reduce((sum, calls) => sum + calls, 0)
+      return { nodes: found.map(viewOf), queued, open }
+    },
+  })
+}
+
+function viewOf({ node, schema, facts }: NodeInfo): NodeView {
+  const head = { node, ...(schema !== undefined && { schema }) }
+  if (!facts) return head
+  const { startedAt, ...rest } = facts
+  return { ...head, ...rest, startedAt: timeText(startedAt) }
+}
