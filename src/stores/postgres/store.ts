@@ -292,7 +292,7 @@ async function assemble(
     requestStop: (id) => attempt(() => small.requestStop(id)),
     watch(id, onChange) {
       const stop = watchers.watch(id, onChange)
-      remote.begin()
+      remote.begin(id)
       return stop
     },
     overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),

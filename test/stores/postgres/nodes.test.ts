@@ -100,13 +100,34 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     const ends = [accepting, third].map((node) => seen(node, instance.id, ({ state }) => state === 'complete'))
 
     const [claimed] = (await running.claim(CLAIM)).instances
-    // The third node gets no hints: it looks, and looks again.
     await seen(third, instance.id, ({ state }) => state === 'pending')
     await running.progress({ id: instance.id, attempt: 1 }, { fraction: 0.5 })
     const { instance: ended } = await running.advance(ending(instance, 1))
 
     expect(claimed).toMatchObject({ id: instance.id, attempt: 1 })
     expect(await Promise.all(ends)).toEqual([ended, ended])
+  })
+
+  test('a node that watches the call of another one is told without looking', async () => {
+    await using schema = createSchema(server)
+    const running = await schema.open({ clock: systemClock })
+    // Its clock stands still, so it never looks.
+    const watching = await schema.open({ clock: createManualClock(running.now()), serverTime: () => running.now() })
+    const instance = sampleInstance(running.now(), { state: 'pending', attempt: 1, dueAt: running.now() + 60_000 })
+    await running.accept(instance)
+    const revisions: number[] = []
+    watching.watch(instance.id, ({ revision }) => revisions.push(revision))
+
+    await expect
+      .poll(async () => {
+        await running.progress({ id: instance.id, attempt: 1 }, { fraction: 0.5 })
+        return revisions.length
+      })
+      .toBeGreaterThan(0)
+    await running.advance(ending(instance, 1))
+    const { revision } = (await running.get(instance.id)) as { revision: number }
+
+    await expect.poll(() => revisions.at(-1)).toBe(revision)
   })
 
   test('a change reaches watchers although all hints are lost', async () => {

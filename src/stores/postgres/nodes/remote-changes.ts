@@ -1,9 +1,10 @@
 /**
  * Tells the watchers on this node of changes that other nodes make. A node that changes a call sends a hint to the node
- * that accepted it, where its caller most likely waits. All other watched calls are looked up at short intervals, and so
- * are those whose hints are lost.
+ * that accepted it, where its caller most likely waits, and to the nodes that have asked for hints. Watched calls are
+ * also looked up at short intervals, because hints can be lost.
  */
 import type { Instance } from '../../../core/call/instance.ts'
+import { isTerminal } from '../../../core/call/state.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import type { CallReads } from '../calls/reads.ts'
 import { alone } from '../writes/alone.ts'
@@ -20,9 +21,14 @@ export interface RemoteChangesParts {
   log: Log | undefined
   /** The number of this node. */
   node(): number
-  /** Sends a line to a node, maybe. */
-  hint(node: number, line: string): void
+  /** Sends a line to a node or to all of them, maybe. */
+  hint(node: number | 'all', line: string): void
 }
+
+/** A line that asks for hints: this mark, the node that asks, and the id of the call. */
+const ASKS = '+'
+/** More calls than this are only looked up. */
+const MOST_ASKED = 10_000
 
 const LOOK_EVERY_MS = 100
 /** Calls that run on this node are changed by others rarely. */
@@ -34,25 +40,54 @@ export class RemoteChanges {
   #looking = false
   #rounds = 0
   #ended = false
+  /** The nodes that asked for hints, by the id of a call that this node runs. */
+  readonly #askedFor = new Map<string, Set<number>>()
 
   constructor(parts: RemoteChangesParts) {
     this.#parts = parts
   }
 
   /** This node has changed a call that `node` accepted. */
-  changedHere({ id }: Instance, node: number | null): void {
+  changedHere({ id, state }: Instance, node: number | null): void {
     if (node !== null && node !== this.#parts.node()) this.#parts.hint(node, id)
+    const asked = this.#askedFor.get(id)
+    if (!asked) return
+    for (const other of asked) if (other !== node) this.#parts.hint(other, id)
+    if (isTerminal(state)) this.#askedFor.delete(id)
   }
 
-  /** Another node has changed this call. */
-  heard(id: string): void {
-    const { watchers, log } = this.#parts
+  /** The id of a call that another node has changed, or a request for such hints. */
+  heard(line: string): void {
+    const { watchers, held, node, log } = this.#parts
+    if (line.startsWith(ASKS)) {
+      const [asking, id = ''] = line.slice(ASKS.length).split(' ')
+      if (Number(asking) !== node() && held.get(id)) this.#remember(id, Number(asking))
+      return
+    }
+    const id = line
     if (!watchers.watched().has(id)) return
     this.#refresh([id]).catch((err) => log?.debug({ err }, 'could not read a changed call; it is read again soon'))
   }
 
-  /** A watch has begun. */
-  begin(): void {
+  #remember(id: string, node: number): void {
+    if (this.#askedFor.size >= MOST_ASKED) for (const known of this.#askedFor.keys()) this.#forgetUnlessHeld(known)
+    const asked = this.#askedFor.get(id)
+    if (asked) asked.add(node)
+    else if (this.#askedFor.size < MOST_ASKED) this.#askedFor.set(id, new Set([node]))
+  }
+
+  #forgetUnlessHeld(id: string): void {
+    if (!this.#parts.held.get(id)) this.#askedFor.delete(id)
+  }
+
+  /** A watch of this call has begun. */
+  begin(id: string): void {
+    const { held, hint, node } = this.#parts
+    if (!held.get(id)) hint('all', `${ASKS}${node()} ${id}`)
+    this.#lookLater()
+  }
+
+  #lookLater(): void {
     if (this.#cancelTimer || this.#looking || this.#ended) return
     this.#cancelTimer = this.#parts.clock.schedule(LOOK_EVERY_MS, () => void this.#look())
   }
@@ -74,7 +109,7 @@ export class RemoteChanges {
       log?.debug({ err }, 'could not look for changes of other nodes; trying again')
     }
     this.#looking = false
-    if (watchers.watched().size > 0) this.begin()
+    if (watchers.watched().size > 0) this.#lookLater()
   }
 
   #changed(ids: readonly string[]): Promise<string[]> {
