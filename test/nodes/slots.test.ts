@@ -116,7 +116,9 @@ describeWith(postgresServer, 'slots of several nodes', () => {
     const [user] = (await openUsers(schema, 1)) as [User]
     await user.take(9)
     // A node that has not noticed yet that a slot is free.
-    await server.query(`INSERT INTO ${schema.name}.nodes (node, alive_until, low, counts) VALUES (99, 1e15, '', '[]')`)
+    await server.query(
+      `INSERT INTO ${schema.name}.nodes (node, alive_until, low, counts) VALUES (99, 1e15, '00000000-0000-0000-0000-000000000000', '[]')`,
+    )
     await server.query(`UPDATE ${schema.name}.slot_books SET turns = 1`)
     await server.query(
       `INSERT INTO ${schema.name}.slots (operation, node, step, held, turn) VALUES ($1, 99, 1, 0, 1)`,
