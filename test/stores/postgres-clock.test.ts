@@ -58,3 +58,15 @@ test('a large step forward is followed at once, and one back is not: the clock t
     ['warn', -60_000],
   ])
 })
+
+test('a reading that took long is left out', async () => {
+  const { clock, database, lines } = await follow(5_000)
+
+  await database.measure(async () => {
+    clock.advance(20_000)
+    return clock.monotonicMs() + 5_000
+  })
+
+  expect(database.now()).toBe(25_000)
+  expect(lines).toEqual([])
+})

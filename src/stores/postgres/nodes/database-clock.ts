@@ -28,12 +28,16 @@ export class DatabaseClock {
     this.#log = log
   }
 
-  /** Reads the server's clock. The reading belongs to the middle of the time that the question took. */
+  /**
+   * Reads the server's clock. The reading belongs to the middle of the time that the question took. After a slow answer
+   * this is too vague to set the clock by, so the reading is left out, except for the first one.
+   */
   async measure(read: () => Promise<number>): Promise<void> {
     const askedMs = this.#clock.monotonicMs()
     const serverMs = await read()
-    const atMs = (askedMs + this.#clock.monotonicMs()) / 2
-    this.#take(serverMs - atMs)
+    const answeredMs = this.#clock.monotonicMs()
+    if (this.#aheadMs !== undefined && answeredMs - askedMs > CORRECTION_MS) return
+    this.#take(serverMs - (askedMs + answeredMs) / 2)
   }
 
   now(): number {
