@@ -153,7 +153,7 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
     const [body] = await once(response.setEncoding('utf8'), 'data')
 
     expect(response.headers['alt-svc']).toBe(`h3=":${port}"; ma=3600`)
-    expect(JSON.parse(body)).toEqual({ status: 'ok', carriers: { quic: { connected: true } } })
+    expect(JSON.parse(body)).toMatchObject({ status: 'ok', carriers: { quic: { connected: true } } })
   })
 
   test('raw streams carry one call each, and every later state', async ({ signal }) => {

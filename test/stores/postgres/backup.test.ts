@@ -76,7 +76,8 @@ describeWith(postgresServer, 'a backup of a Postgres store', () => {
     expect(lines).toMatchObject({ data: 'a,b\nc,d\n' })
     expect(held.body.state).toBe('accepted')
     expect(running?.body).toMatchObject({ state: 'complete', result: 'attempt 2' })
-    expect(queued?.body).toMatchObject({ state: 'complete', result: 'attempt 1' })
+    // The first claim may find no slot, because those of the dead server stay taken for some seconds.
+    expect(queued?.body).toMatchObject({ state: 'complete', result: expect.stringMatching(/^attempt/) })
     expect(approved?.body).toMatchObject({ state: 'complete', result: 'approved' })
     expect(original.body).toMatchObject({ state: 'complete', result: 'at the first server' })
   }, 60_000)

@@ -119,15 +119,18 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     watching.watch(instance.id, ({ revision }) => revisions.push(revision))
 
     await expect
-      .poll(async () => {
-        await running.progress({ id: instance.id, attempt: 1 }, { fraction: 0.5 })
-        return revisions.length
-      })
+      .poll(
+        async () => {
+          await running.progress({ id: instance.id, attempt: 1 }, { fraction: 0.5 })
+          return revisions.length
+        },
+        { timeout: 20_000 },
+      )
       .toBeGreaterThan(0)
     await running.advance(ending(instance, 1))
     const { revision } = (await running.get(instance.id)) as { revision: number }
 
-    await expect.poll(() => revisions.at(-1)).toBe(revision)
+    await expect.poll(() => revisions.at(-1), { timeout: 20_000 }).toBe(revision)
   })
 
   test('a change reaches watchers although all hints are lost', async () => {
