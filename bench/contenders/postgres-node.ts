@@ -24,6 +24,8 @@ export const END_LATER = 'v1:Bench.EndLater'
 /** Its first attempt never ends. */
 export const HANG_ONCE = 'v1:Bench.HangOnce'
 
+/** Of no secret: the databases are gone after the run. */
+const KEY = Buffer.alloc(32, 7).toString('base64')
 /** Longer than any job takes. */
 const HOLD_MS = 60_000
 /** More than any number of submitters in this suite, beyond the slots that one caller leaves to others. */
@@ -39,6 +41,9 @@ export const start: Contender = async ({ node, data }) => {
   const { url, leaseMs, runningCalls = MANY_CALLS } = node
   mkdirSync(data, { recursive: true })
   const server = await createServer({
+    // Nodes on one database have the same keys.
+    vault: { key: KEY },
+    links: { key: KEY },
     operations: [
       operation(ADD_LATER, {
         args: jsonSchema<{ a: number; b: number }>(ADD_ARGS),

@@ -121,6 +121,8 @@ export function createClaim(parts: ClaimParts) {
     ) SELECT ${COLUMN_NAMES} FROM taken`)
   })
   const turns = new FairTurns<string>()
+  /** The callers with due calls at the last look. Infinite after none, because many may come at once. */
+  let callersSeen = Number.POSITIVE_INFINITY
 
   async function lookFor(session: Session, names: Buffer, at: number, each: number): Promise<Look> {
     type Row = {
@@ -151,6 +153,7 @@ export function createClaim(parts: ClaimParts) {
     for (const caller of found) caller.calls.sort((a, b) => a.due_at - b.due_at)
     // New callers join in the order of their first calls.
     found.sort((a, b) => firstDue(a) - firstDue(b))
+    callersSeen = found.length || Number.POSITIVE_INFINITY
     return { callers: found, nextDueAt }
   }
 
@@ -202,11 +205,17 @@ export function createClaim(parts: ClaimParts) {
     return found
   }
 
+  /** Few callers with long queues are read at once, and many with one call each in small pieces. */
+  function firstRead(limit: number): number {
+    return Math.min(Math.max(FIRST_READ, Math.ceil(limit / callersSeen) + 1), MOST_READ)
+  }
+
   async function run(session: Session, claim: Claim): Promise<Claimed> {
     const at = now()
     const instances = await resolveDoubts(session)
     const names = encodeArray('text', claim.operations.map(encodeText))
-    let seen = claim.onlyChildren ? undefined : await lookFor(session, names, at, FIRST_READ)
+    const first = firstRead(claim.limit)
+    let seen = claim.onlyChildren ? undefined : await lookFor(session, names, at, first)
     // Usually nothing is due. Then this is the only statement of the claim.
     if (seen?.callers.length === 0 && instances.length === 0) return { instances, ...optional(seen.nextDueAt) }
     const { rows: waitedFor } = await session.query<Place>(children, [names, at, claim.limit])
@@ -217,7 +226,7 @@ export function createClaim(parts: ClaimParts) {
     let leftAt: number | undefined
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
       if (!seen || round > 0 || waitedFor.length > 0)
-        seen = await lookFor(session, names, at, Math.min(FIRST_READ * 4 ** round, MOST_READ))
+        seen = await lookFor(session, names, at, Math.min(first * 4 ** round, MOST_READ))
       const chosen = choose(turns, seen.callers, claim.limit - instances.length, budget)
       const taken = await takeAll(session, chosen.calls, at, claim)
       budget.confirm(taken)
