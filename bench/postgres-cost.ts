@@ -21,7 +21,12 @@ const OLDER = 4
 const settings = { fsync: 'on', shared_buffers: '1GB', max_wal_size: '16GB', checkpoint_timeout: '30min' }
 await using server = await startPostgres({ settings })
 const open = () => openPostgresStore({ url: server.url, schema: 'cost', clock: systemClock })
-const { newCallId } = createEnvironment(createMemoryLog([]), { current: new Uint8Array(32) }, systemClock, createRedactor())
+const { newCallId } = createEnvironment(
+  createMemoryLog([]),
+  { current: new Uint8Array(32) },
+  systemClock,
+  createRedactor(),
+)
 
 if (stored > 0) {
   await (await open()).close()
