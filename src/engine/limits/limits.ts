@@ -23,6 +23,7 @@ export class Limits {
   readonly #shares: SlotShares
   readonly #waiting: SlotQueue
   #queued = 0
+  #ends = 0
   /** Freed slots alternate between waiting sync calls and the queue. */
   #queueIsNext = false
   /** The number of slots reserved for the queue until the next claim. */
@@ -59,6 +60,11 @@ export class Limits {
 
   get queued(): number {
     return this.#queued
+  }
+
+  /** Grows whenever a call ends that had a slot. */
+  get ends(): number {
+    return this.#ends
   }
 
   get open(): number {
@@ -214,6 +220,7 @@ export class Limits {
   /** Streams take no slots: most of them wait, and they have limits of their own. */
   ended(operation: Operation, who: SlotOwner): void {
     if (operation.stream) return
+    this.#ends++
     if (operation.concurrency !== undefined) this.#shared?.leave(operation.key)
     this.#end(operation, who)
   }

@@ -64,14 +64,15 @@ export class Claiming {
     this.#claiming = true
     this.#cancelTimer?.()
     let nextInMs = this.#parts.claimEveryMs
-    const { free } = limits
+    const { free, ends } = limits
     try {
       const claimed = await store.claim(this.#claimFor(free))
       for (const instance of claimed.instances) {
         if (this.#stopped) await giveBack(instance)
         else begin(instance)
       }
-      if (claimed.instances.length === free) this.#again = true
+      // A call may have been left in the queue because of a slot that was freed meanwhile.
+      if (claimed.instances.length === free || (limits.ends !== ends && limits.queued > 0)) this.#again = true
       // Without a free slot the next due time does not matter: a freed slot wakes the loop.
       if (claimed.nextDueAt !== undefined && free > 0)
         nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - env.clock.now()))
