@@ -32,7 +32,6 @@ import { type Mounting, openGrpc } from './mount/surfaces.ts'
 import type { WiredParts } from './mount/wired/index.ts'
 import { lateSender } from './mount/wired/late.ts'
 import { checkBasePath } from './options/base-path.ts'
-import { parseCells } from './options/cells.ts'
 import { requireProtection } from './options/loopback.ts'
 import type { ServerOptions } from './options/options.ts'
 
@@ -117,10 +116,10 @@ export async function serve<App>(
   const logRequest = options.requestLog ? createRequestLog(log) : undefined
   const refuseOne = (fault: Fault) => refusal({ kind: 'fault', fault }, mounting.env.newId())
   const cells =
-    options.cells &&
+    access.cells &&
     authenticator &&
     createCellRouting({
-      cells: parseCells(options.cells),
+      cells: access.cells,
       authenticate(header, query) {
         const presented = withAccessToken({ header }, query)
         return authenticator.authenticate((name) => presented.header(name))

@@ -13,7 +13,7 @@ async function follow(aheadMs: number) {
   return { clock, database, measure, lines }
 }
 
-test("it shows the server's time, whatever the node's own clock does", async () => {
+test("it shows the server's time, even if the node's own clock is set", async () => {
   const { clock, database } = await follow(5_000)
 
   clock.advance(1_000)

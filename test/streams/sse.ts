@@ -29,7 +29,7 @@ export function streamIn({ status, body }: Answered): StreamBody & { url: string
 export async function readEvents(url: string, headers: Record<string, string> = {}): Promise<SseReader> {
   const leaving = new AbortController()
   const response = await fetch(url, { headers: { Accept: 'text/event-stream', ...headers }, signal: leaving.signal })
-  // Read from now on: Node cancels the body of a response that nobody refers to, if its reading has not begun.
+  // Read from now on: Node cancels the body of a response without references, if its reading has not begun.
   const events = response.ok && response.body ? parse(response.body.pipeThrough(new TextDecoderStream())) : undefined
   return {
     status: response.status,

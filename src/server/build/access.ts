@@ -9,7 +9,7 @@ import { scopesGuard } from '../../security/identity/scope-guard.ts'
 import { createSigner } from '../../security/signatures.ts'
 import { createCellGuard } from '../cells/cell-guard.ts'
 import type { RecognizeAdmin } from '../open/admin-token.ts'
-import { parseCells } from '../options/cells.ts'
+import { type CellMap, parseCells } from '../options/cells.ts'
 import type { ServerOptions } from '../options/options.ts'
 import type { Base } from './base.ts'
 import { loadPolicyGuard } from './governing.ts'
@@ -24,6 +24,8 @@ const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', SCOPES.metrics] }
 export interface Access {
   /** Absent if the server has no authentication. */
   authenticator: Authenticator | undefined
+  /** Absent if all callers are here. */
+  cells: CellMap | undefined
   guards: readonly Guard[]
   signer: ReturnType<typeof createSigner> | undefined
 }
@@ -39,9 +41,10 @@ export async function prepareAccess<App>(
   const declared = imports.map((prepared) => prepared.declared)
   const policy = await loadPolicyGuard(options.policy, operations, declared, log)
   const announced = announcements ? [announcements.guard] : []
-  const cells = options.cells ? [createCellGuard(parseCells(options.cells))] : []
+  const cells = options.cells && parseCells(options.cells)
   return {
-    guards: [...cells, scopesGuard, ...announced, policy, ...(options.guards ?? [])],
+    cells,
+    guards: [...(cells ? [createCellGuard(cells)] : []), scopesGuard, ...announced, policy, ...(options.guards ?? [])],
     authenticator: options.auth && (await loadAuthenticator(options.auth, clock, remote)),
     signer: options.signing && createSigner(options.signing, clock),
   }

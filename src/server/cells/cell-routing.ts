@@ -13,7 +13,7 @@ import type { CellDefinition, CellMap } from '../options/cells.ts'
 import { slotOfCaller } from './caller-slot.ts'
 import { CELL, createForwarding, FORWARDED } from './forwarding.ts'
 
-/** About this server, whoever asks. */
+/** These paths are about this server, so they are never forwarded. */
 const OWN = /\/(?:ready|health|metrics)(?:$|\?)/
 /** Paths with an id that has the slot. They may be requested without a credential: the link is signed. */
 const BY_ID = /\/(?:approvals|objects|streams|v1\/tool-callbacks)\/([0-9a-f-]{36})/

@@ -129,7 +129,7 @@ export function createForwarding({ from, log }: { from: string; log: Log }): For
   }
 }
 
-/** Names and values in turn, without those that belong to the connection, also by its own word. */
+/** Alternating names and values, without the headers of one connection and those that `Connection` lists. */
 function endToEnd(raw: readonly string[], { headers }: IncomingMessage): string[] {
   const listed = (headers.connection ?? '').toLowerCase().split(',')
   const dropped = new Set([...listed.map((name) => name.trim()), ...OF_A_CONNECTION, CELL, FORWARDED])

@@ -42,7 +42,7 @@ function* examineKeys(data: string, isShared: boolean): Iterable<Finding> {
       yield problem(
         'keys',
         `Other users of this machine may read ${path}.`,
-        `Run: chmod 600 ${path}, and replace it if somebody did.`,
+        `Run: chmod 600 ${path}, and replace it if another user has read it.`,
       )
   }
   if (isShared && !existsSync(join(data, 'link.key')))

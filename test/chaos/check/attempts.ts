@@ -62,7 +62,7 @@ function overlaps(
     const end = lines.find(({ step, key, attempt }) => step === 'end' && key === first.key && attempt === first.attempt)
     const second = begins.find(({ key, attempt }) => key === first.key && attempt === first.attempt + 1)
     const laterMs = second ? second.atMs - first.atMs : -1
-    // An attempt that stood still before it began is the earlier one, whatever the times say.
+    // An attempt that was paused before it began is the earlier one, even if its times are later.
     if (!end || !second || second.atMs >= end.atMs || laterMs < 0 || laterMs > LEASE_MS / 2) return []
     const isExcused = faults.some(
       ({ place, node, fromMs, toMs }) =>

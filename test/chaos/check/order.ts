@@ -20,7 +20,7 @@ export function inOrder(sightings: readonly Seen[]): Seen[] {
   return kept
 }
 
-/** States that came over one connection are in their order, whatever other connections show. */
+/** States that came over one connection are in their order. Other connections do not change it. */
 export function connectionProblems({ requestId, sightings }: ChaosCall): string[] {
   const connections = Map.groupBy(
     sightings.filter(({ connection }) => connection !== undefined),

@@ -38,7 +38,7 @@ export function ownerProblems({ requestId, label, caller, sightings }: ChaosCall
     : [`${requestId} (${label} of ${caller}) has a result of another call: ${end.outcome}`]
 }
 
-/** Times are those of the database, so they are right whatever the clock of the node says. */
+/** Times are those of the database, so a wrong clock of a node does not affect them. */
 export function clockProblems({ requestId, label, kind, madeMs, sightings }: ChaosCall): string[] {
   const ttlMs = (TTL_SECONDS[kind] ?? 0) * 1_000
   const last = sightings.at(-1)
@@ -66,7 +66,7 @@ export interface Silence {
   toMs: number
 }
 
-/** A client that waits hears of the end soon, at whatever node it waits. */
+/** A waiting client hears of the end soon, at every node. */
 export function lateProblems(
   call: ChaosCall,
   lines: readonly EffectLine[],

@@ -19,7 +19,7 @@ export interface NodeOptions {
   /** Modules that Node loads before the program. */
   imports: readonly string[]
   logFile: string
-  /** The process ended, and nobody asked for it. */
+  /** The process ended by itself. */
   endedByItself(number: number, how: string): void
 }
 

@@ -107,7 +107,7 @@ async function send(site: Site, { caller, kind, args, key }: Wish, call: ChaosCa
 
 function noteReply(site: Site, call: ChaosCall, heard: Heard): true {
   const { status, body } = heard
-  // An end is a failure of the call, whatever its status.
+  // An end with a fault is a failure of the call. Its HTTP status does not matter.
   const isOutcome = body.error !== undefined && call.mayFailWith.includes(body.error.code)
   if (status <= 202 || isOutcome) site.saw(call, heard, 'reply')
   else {

@@ -14,7 +14,7 @@ import type { Postgres } from '../../engines/postgres.ts'
 export interface Churn extends AsyncDisposable {
   /** Closes the current generation and opens the next one. */
   rotate(): Promise<void>
-  /** Moves the calls of the oldest closed generation to the kept ones, whatever their age, and drops it. */
+  /** Moves all calls of the oldest closed generation to the kept ones, also new ones, and drops it. */
   retire(): Promise<void>
 }
 

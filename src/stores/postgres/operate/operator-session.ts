@@ -5,7 +5,7 @@ import { openFault } from '../connect/failures.ts'
 import { Connection, type Session } from '../connect/session.ts'
 
 const CONNECT_MS = 5_000
-/** Longer than a server's: nobody waits for a call. */
+/** Longer than a server's, because no caller waits. */
 const STATEMENT_MS = 60_000
 
 /** `shown` names the database without the login. */

@@ -11,6 +11,7 @@ import { type Element, type ElementType, encodeArray } from '../sql/arrays.ts'
 import { encodeText } from '../sql/plain-text.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
+import { Rounds } from './rounds.ts'
 import { SlotBook, type SlotReply, type SlotRequest } from './slot-book.ts'
 
 export interface SlotsParts {
@@ -55,20 +56,17 @@ export class Slots {
   readonly #parts: SlotsParts
   readonly #share: Statement
   readonly #books = new Map<string, SlotBook>()
-  readonly #due = new Set<SlotBook>()
+  readonly #rounds = new Rounds<SlotBook>(() => this.#exchange())
   readonly #looking = new Set<SlotBook>()
   /** The database may have more slots noted for them. */
   readonly #failed = new Set<SlotBook>()
   #steps = 0
   #looks = 0
-  #round: Promise<void> | undefined
-  #scheduled = false
   #cancelLook: (() => void) | undefined
   /** On the database's clock. */
   #trustedUntil = 0
   /** The number under which the database has this node's slots. */
   #numbered: number | undefined
-  #ended = false
 
   constructor(parts: SlotsParts) {
     this.#parts = parts
@@ -115,12 +113,12 @@ export class Slots {
 
   /** Gives back all slots. */
   async end(): Promise<void> {
-    this.#ended = true
+    const ended = this.#rounds.end()
     this.#cancelLook?.()
-    await this.#round
-    for (const book of this.#books.values()) if (book.isActive) this.#due.add(book)
-    for (const book of this.#due) book.distrust()
-    if (this.#due.size > 0) await this.#exchange()
+    await ended
+    for (const book of this.#books.values()) if (book.isActive) this.#rounds.due.add(book)
+    for (const book of this.#rounds.due) book.distrust()
+    if (this.#rounds.due.size > 0) await this.#exchange()
   }
 
   #bookOf(operation: string): SlotBook {
@@ -130,30 +128,17 @@ export class Slots {
   }
 
   #send(book: SlotBook): void {
-    this.#due.add(book)
     this.#lookLater()
-    if (this.#scheduled || this.#round || this.#ended) return
-    this.#scheduled = true
-    // Calls that end together give back their slots together.
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#round ??= this.#exchangeAll()
-    })
-  }
-
-  /** One statement at a time, so that they arrive in order. */
-  async #exchangeAll(): Promise<void> {
-    while (this.#due.size > 0 && !this.#ended) await this.#exchange()
-    this.#round = undefined
+    this.#rounds.send(book)
   }
 
   async #exchange(): Promise<void> {
     const { writes, node, log } = this.#parts
     if (this.#numbered !== node()) this.#carryOver()
     // In one order on all nodes, so that two of them do not wait for each other.
-    const books = [...this.#due].sort((a, b) => (a.operation < b.operation ? -1 : 1))
+    const books = [...this.#rounds.due].sort((a, b) => (a.operation < b.operation ? -1 : 1))
     const looking = new Set(this.#looking)
-    this.#due.clear()
+    this.#rounds.due.clear()
     this.#looking.clear()
     let me = node()
     let sent = this.#prepare(books, looking)
@@ -210,7 +195,7 @@ export class Slots {
   #carryOver(): void {
     for (const book of this.#books.values()) {
       book.distrust()
-      if (book.isActive) this.#due.add(book)
+      if (book.isActive) this.#rounds.due.add(book)
     }
   }
 
@@ -229,7 +214,7 @@ export class Slots {
   }
 
   #lookLater(): void {
-    if (this.#cancelLook || this.#ended) return
+    if (this.#cancelLook || this.#rounds.ended) return
     this.#cancelLook = this.#parts.clock.schedule(LOOK_EVERY_MS, () => {
       this.#cancelLook = undefined
       this.#look()

@@ -10,6 +10,7 @@ import { type Session, type Statement, statement } from '../connect/session.ts'
 import { type Element, type ElementType, encodeArray } from '../sql/arrays.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
+import { Rounds } from './rounds.ts'
 
 export interface TokensParts {
   /** The function of the schema, with its name. */
@@ -61,12 +62,9 @@ export class Tokens {
   readonly #tidy: Statement
   readonly #purses = new Map<string, Purse>()
   readonly #own = new Map<string, Buckets>()
-  #due = new Set<Purse>()
-  #round: Promise<void> | undefined
-  #scheduled = false
+  readonly #rounds = new Rounds<Purse>(() => this.#exchange())
   #cancelReturn: (() => void) | undefined
   #tidiedMs: number
-  #ended = false
 
   constructor(parts: TokensParts) {
     this.#parts = parts
@@ -85,7 +83,7 @@ export class Tokens {
       return 0
     }
     if (nowMs < purse.emptyUntilMs) return purse.emptyUntilMs - nowMs
-    if (writes.refusal || this.#ended) return this.#takeOwn(purse)
+    if (writes.refusal || this.#rounds.ended) return this.#takeOwn(purse)
     return new Promise((resolve) => {
       purse.waiters.push(resolve)
       this.#send(purse)
@@ -94,11 +92,11 @@ export class Tokens {
 
   /** Gives back all tokens. */
   async end(): Promise<void> {
-    this.#ended = true
+    const ended = this.#rounds.end()
     this.#cancelReturn?.()
-    await this.#round
+    await ended
     this.#collect(Number.POSITIVE_INFINITY)
-    if (this.#due.size > 0) await this.#exchange()
+    if (this.#rounds.due.size > 0) await this.#exchange()
   }
 
   #purseOf(rules: BucketRules, key: string): Purse {
@@ -119,27 +117,15 @@ export class Tokens {
   }
 
   #send(purse: Purse): void {
-    this.#due.add(purse)
     this.#cancelReturn ??= this.#parts.clock.schedule(HOLD_MS, () => this.#return())
-    if (this.#scheduled || this.#round || this.#ended) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#round ??= this.#exchangeAll()
-    })
-  }
-
-  /** One statement at a time: calls that arrive meanwhile share the next. */
-  async #exchangeAll(): Promise<void> {
-    while (this.#due.size > 0 && !this.#ended) await this.#exchange()
-    this.#round = undefined
+    this.#rounds.send(purse)
   }
 
   async #exchange(): Promise<void> {
     const { writes, clock, log } = this.#parts
     // In one order on all nodes, so that two of them do not wait for each other.
-    const purses = [...this.#due].slice(0, MOST).sort((a, b) => (a.id < b.id ? -1 : 1))
-    for (const purse of purses) this.#due.delete(purse)
+    const purses = [...this.#rounds.due].slice(0, MOST).sort((a, b) => (a.id < b.id ? -1 : 1))
+    for (const purse of purses) this.#rounds.due.delete(purse)
     const asked = purses.map((purse) => ({
       purse,
       waiters: purse.waiters.splice(0),
@@ -192,7 +178,7 @@ export class Tokens {
     const { clock } = this.#parts
     this.#cancelReturn = undefined
     this.#collect(clock.monotonicMs())
-    for (const purse of this.#due) this.#send(purse)
+    for (const purse of this.#rounds.due) this.#send(purse)
     if (this.#purses.size > 0) this.#cancelReturn ??= clock.schedule(HOLD_MS, () => this.#return())
     if (clock.monotonicMs() - this.#tidiedMs < TIDY_EVERY_MS) return
     this.#tidiedMs = clock.monotonicMs()
@@ -205,7 +191,7 @@ export class Tokens {
       if (nowMs >= purse.usableUntilMs && purse.tokens > 0) {
         purse.backs += purse.tokens
         purse.tokens = 0
-        this.#due.add(purse)
+        this.#rounds.due.add(purse)
       }
       const isUsed = purse.asking || purse.tokens > 0 || purse.waiters.length > 0
       if (!isUsed && nowMs >= purse.emptyUntilMs) this.#purses.delete(name)
