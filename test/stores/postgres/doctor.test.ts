@@ -58,6 +58,12 @@ describeWith(postgresServer, 'the doctor of a Postgres store', () => {
     expect(warnings).toEqual(['isolation', 'standby', 'statements', 'keys'])
   })
 
+  test('a server that does not wait for the disk is a problem', async () => {
+    await using unsafe = await startPostgres({ settings: { fsync: 'off' } })
+
+    expect((await examine(unsafe.url)).problems).toEqual(['fsync'])
+  })
+
   test('text that is not UTF-8 is a problem', async () => {
     const url = await createDatabase('ascii', "ENCODING 'SQL_ASCII' TEMPLATE template0")
 
