@@ -75,7 +75,7 @@ export const folderRules: readonly FolderRule[] = [
   {
     name: 'client',
     files: '^src/client/',
-    may: ['^src/client/', CORE, '^src/protocols/[^/]+/wire\\.ts$'],
+    may: ['^src/client/', CORE, WIRE, '^src/protocols/[^/]+/wire\\.ts$'],
     platform: false,
   },
   {

@@ -8,6 +8,7 @@ import type { Instance } from '../../src/core/call/instance.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { operation } from '../../src/core/operation/define.ts'
 import type { OperationDefinition } from '../../src/core/operation/operation.ts'
+import { jsonSchema } from '../../src/core/operation/schema.ts'
 import type { Decision, Guard } from '../../src/core/ports/guard.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Approval } from '../../src/engine/wait/approvals.ts'
@@ -171,7 +172,8 @@ test.each([
 ])('a grant outlives a moment in which the operation was busy, where the call %s', async (_name, rules) => {
   const gate = new Gate<string>()
   let quick = 0
-  const pay = operation<{ wait?: boolean }>('v1:pay', {
+  const pay = operation('v1:pay', {
+    args: jsonSchema<{ wait?: boolean }>({}),
     ...rules,
     concurrency: 1,
     run: ({ wait }) => (wait ? gate.pass() : ++quick),

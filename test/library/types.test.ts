@@ -149,7 +149,7 @@ test('an operation keeps the types that its callers send and receive, as plain t
     run: () => ({ id: 'b1' }),
   })
   expectTypeOf(book).toEqualTypeOf<
-    OperationDefinition<unknown, { args: { on: string; seats?: number | undefined }; result: { id: string } }>
+    OperationDefinition<unknown, { name: 'v1:book'; args: { on: string; seats?: number | undefined }; result: { id: string } }>
   >()
   const valibot = operation('v1:valibot', {
     args: v.object({ seats: v.optional(v.number(), 1) }),
@@ -157,20 +157,20 @@ test('an operation keeps the types that its callers send and receive, as plain t
     run: () => 'b1',
   })
   expectTypeOf(valibot).toEqualTypeOf<
-    OperationDefinition<unknown, { args: { seats?: number | undefined }; result: string }>
+    OperationDefinition<unknown, { name: 'v1:valibot'; args: { seats?: number | undefined }; result: string }>
   >()
   const arktype = operation('v1:arktype', { args: type({ seats: 'number' }), result: type('string'), run: () => 'b1' })
-  expectTypeOf(arktype).toEqualTypeOf<OperationDefinition<unknown, { args: { seats: number }; result: string }>>()
+  expectTypeOf(arktype).toEqualTypeOf<OperationDefinition<unknown, { name: 'v1:arktype'; args: { seats: number }; result: string }>>()
   const plain = operation('v1:plain', { args: jsonSchema<Item>({}), result: jsonSchema<number>({}), run: () => 1 })
-  expectTypeOf(plain).toEqualTypeOf<OperationDefinition<unknown, { args: Item; result: number }>>()
+  expectTypeOf(plain).toEqualTypeOf<OperationDefinition<unknown, { name: 'v1:plain'; args: Item; result: number }>>()
   const bare = operation('v1:bare', { run: () => 1 })
-  expectTypeOf(bare).toEqualTypeOf<OperationDefinition<unknown, { args: unknown; result: unknown }>>()
+  expectTypeOf(bare).toEqualTypeOf<OperationDefinition<unknown, { name: 'v1:bare'; args: unknown; result: unknown }>>()
   const remote = operation('v1:remote', {
     args: jsonSchema<Item>({}),
     result: jsonSchema<number>({}),
     backend: { kind: 'http', endpoint: 'https://tool.example' },
   })
-  expectTypeOf(remote).toEqualTypeOf<OperationDefinition<unknown, { args: Item; result: number }>>()
+  expectTypeOf(remote).toEqualTypeOf<OperationDefinition<unknown, { name: 'v1:remote'; args: Item; result: number }>>()
 })
 
 test('ctx.call takes the arguments of the operation it is given and returns its result', () => {
@@ -256,7 +256,7 @@ test('injected values are typed, and a server of such operations requires them',
   })
   const plain = operation('v1:plain', { run: () => null })
 
-  expectTypeOf(count).toEqualTypeOf<OperationDefinition<App, { args: { table: string }; result: number }>>()
+  expectTypeOf(count).toEqualTypeOf<OperationDefinition<App, { name: 'v1:count'; args: { table: string }; result: number }>>()
   const serve = async () => {
     await createServer({ operations: [count, plain], context: { db: { count: async () => 1 } } })
     await createServer({
@@ -287,6 +287,7 @@ test('a stream keeps the type of its frames, and its handler may yield only thos
   })
   type Types = typeof watch extends OperationDefinition<unknown, infer T> ? T : never
   expectTypeOf<Types>().toEqualTypeOf<{
+    name: 'v1:watch'
     args: { id: string }
     result: { frames: number; dropped: number; ended: 'done' | 'unsubscribed' | 'expired' }
     frame: { x: number }

@@ -1,5 +1,5 @@
 /** Tools without a namespace in their names, if the operator enables that. */
-import { operation } from 'callplane'
+import { type OperationDefinition, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { ask, askOlder } from './mcp.ts'
 import { oxpClient } from './oxp.ts'
@@ -53,7 +53,7 @@ test('two that would have one name are refused at the start, with both in the me
   const other = operation('v1:users.getItem', { run: () => 1 })
   const withFile = operation('v1:files.getItem', { media, run: () => 1 })
   const looksAlike = operation('v1:x.users_find', { run: () => 1 })
-  const start = (...operations: (typeof other)[]) => startSite({ operations, tools: { bareNames: true } })
+  const start = (...operations: OperationDefinition[]) => startSite({ operations, tools: { bareNames: true } })
 
   await expect(start(getItem, other)).rejects.toThrow(
     /v1:orders\.getItem and v1:users\.getItem would both be the tool "getItem".*let one keep its namespace/,

@@ -88,17 +88,20 @@ export type OperationOptions<
 type Received<R, C> = [C] extends [never] ? Output<R> : { kind: 'chunks'; mimeType: string; value?: Output<R> }
 
 /** What an operation keeps of its types. A stream also keeps the type of its frames. */
-type Kept<A, R, C, F> = [F] extends [never]
-  ? { args: Input<A>; result: Received<R, C> }
-  : { args: Input<A>; result: StreamSummary; frame: Output<F> }
+type Kept<N, A, R, M extends Slots, C, F> = [F] extends [never]
+  ? [M[number]] extends [never]
+    ? { name: N; args: Input<A>; result: Received<R, C> }
+    : { name: N; args: Input<A>; result: Received<R, C>; media: M[number]['name'] }
+  : { name: N; args: Input<A>; result: StreamSummary; frame: Output<F> }
 
 export function operation<
+  const N extends string,
   A extends Schema = PlainSchema,
   R extends Schema = PlainSchema,
   const M extends Slots = readonly [],
   C extends ChunkedRule = never,
   F extends Schema = never,
->(name: string, options: OperationOptions<A, R, unknown, M, C, F>): OperationDefinition<unknown, Kept<A, R, C, F>> {
+>(name: N, options: OperationOptions<A, R, unknown, M, C, F>): OperationDefinition<unknown, Kept<N, A, R, M, C, F>> {
   return define(name, options)
 }
 
@@ -108,15 +111,16 @@ export function operation<
  */
 export function operationsWith<App>() {
   return <
+    const N extends string,
     A extends Schema = PlainSchema,
     R extends Schema = PlainSchema,
     const M extends Slots = readonly [],
     C extends ChunkedRule = never,
     F extends Schema = never,
   >(
-    name: string,
+    name: N,
     options: OperationOptions<A, R, App, M, C, F>,
-  ): OperationDefinition<App, Kept<A, R, C, F>> => define(name, options)
+  ): OperationDefinition<App, Kept<N, A, R, M, C, F>> => define(name, options)
 }
 
 // `never` is assignable to all operation types. The callers state the types, and they do not exist at run time.

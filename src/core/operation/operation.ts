@@ -14,15 +14,24 @@ import type { StreamOptions, StreamRules } from './stream.ts'
 
 /** The types that an operation keeps for its callers. */
 export interface OperationTypes {
+  /** Its name as a literal type, for the typed client. */
+  name?: string
   /** The arguments that a caller sends. */
   args: unknown
   /** The result that a caller receives. */
   result: unknown
   /** A frame that a reader of the stream receives. */
   frame?: unknown
+  /** The names of its media. */
+  media?: string
+  /** The codes of the errors that it declares. */
+  errors?: string
 }
 
 declare const types: unique symbol
+
+/** The types that a definition keeps. `unknown` for a value that is no definition. */
+export type TypesIn<Definition> = Definition extends { readonly [types]?: infer Types } ? Types : unknown
 
 /**
  * One operation as its developer wrote it. `App` is the type of the values that the application injects into its

@@ -1,0 +1,33 @@
+/**
+ * `callplane/client/calls`: calls and runs over HTTP, in less than 5 kB. Results in chunks, uploads and streams need
+ * `callplane/client`.
+ */
+import { Addresses } from './addresses.ts'
+import { buildClient, inlineResult } from './client.ts'
+import { CallFault } from './fault.ts'
+import { HttpTransport } from './http/http-transport.ts'
+import type { ClientOptions } from './options.ts'
+import { PendingCall } from './pending-call.ts'
+import type { Finish } from './run.ts'
+import type { SmallClient } from './types.ts'
+
+export { CallFault, type ClientCode, isFault, type Outcome, type Settled, safe } from './fault.ts'
+export type { CallOptions, ClientOptions, Middleware, OutgoingCall, Progress } from './options.ts'
+export type { Run } from './run.ts'
+export type { Call, SmallClient } from './types.ts'
+
+export function createClient<Ops>(options: ClientOptions): SmallClient<Ops> {
+  const transport = options.transport ?? new HttpTransport(new Addresses(options.url, options.trustedOrigins), options)
+  return buildClient(options, transport, {
+    createCall: (calling, finish, outgoing, given) => new PendingCall(calling, finish, outgoing, given),
+    finish: resultOf,
+  }) as SmallClient<Ops>
+}
+
+const resultOf: Finish = (ended) => {
+  if ('result' in ended.envelope) return inlineResult(ended)
+  throw new CallFault('The result is at an address of its own. Use "callplane/client", which fetches it.', {
+    code: 'RESULT_UNREADABLE',
+    outcome: 'failed',
+  })
+}

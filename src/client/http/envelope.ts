@@ -1,0 +1,89 @@
+/** Reads the envelope of a response. Unknown fields are ignored, and wrong types are a fault. */
+import { CallFault } from '../fault.ts'
+import type { Envelope } from '../options.ts'
+import { lost } from './fetcher.ts'
+
+export async function readEnvelope(
+  response: Response,
+  maxBytes: number,
+  signal: AbortSignal | undefined,
+): Promise<Envelope> {
+  const text = await readText(response, maxBytes, signal)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw notOpenCall(response, cause)
+  }
+  if (!isEnvelope(value)) throw notOpenCall(response)
+  return value
+}
+
+export function isEnvelope(value: unknown): value is Envelope {
+  if (!isRecord(value) || typeof value.state !== 'string' || typeof value.requestId !== 'string') return false
+  const { error, location, stream, retryAfterMs, expiresAt } = value
+  return (
+    (error === undefined || (isRecord(error) && typeof error.code === 'string')) &&
+    (location === undefined || (isRecord(location) && typeof location.uri === 'string')) &&
+    (stream === undefined || (isRecord(stream) && typeof stream.location === 'string')) &&
+    isNumberIfAny(retryAfterMs) &&
+    isNumberIfAny(expiresAt)
+  )
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isNumberIfAny(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === 'number'
+}
+
+/** A response without a length is counted while it is read. */
+export async function readText(response: Response, maxBytes: number, signal: AbortSignal | undefined): Promise<string> {
+  const announced = response.headers.get('content-length')
+  try {
+    if (announced !== null && Number(announced) <= maxBytes) return await response.text()
+    if (announced !== null) throw await tooLarge(response, maxBytes)
+    return await readCounted(response, maxBytes)
+  } catch (thrown) {
+    throw lost(thrown, signal, response.url)
+  }
+}
+
+async function readCounted(response: Response, maxBytes: number): Promise<string> {
+  if (!response.body) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for (const reader = response.body.getReader(); ; ) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.byteLength
+    if (bytes > maxBytes) {
+      void reader.cancel()
+      throw await tooLarge(response, maxBytes)
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+async function tooLarge(response: Response, maxBytes: number): Promise<CallFault> {
+  if (!response.bodyUsed) await response.body?.cancel()
+  return new CallFault(
+    `The response is larger than ${maxBytes} bytes. Raise "maxResponseBytes", or return the result in chunks.`,
+    {
+      code: 'RESPONSE_TOO_LARGE',
+      outcome: 'unknown',
+      status: response.status,
+    },
+  )
+}
+
+function notOpenCall(response: Response, cause?: unknown): CallFault {
+  const type = response.headers.get('content-type') ?? 'nothing'
+  return new CallFault(
+    `The server responded with ${response.status} and ${type}, which is no OpenCALL envelope. Is the address that of the server, and does a proxy answer in its place?`,
+    { code: 'NOT_OPENCALL', outcome: 'unknown', status: response.status, cause },
+  )
+}

@@ -1,0 +1,122 @@
+/** What a program can set for a client and for one call. */
+import type { JsonObject } from '../core/json.ts'
+import type { Transport } from './transport.ts'
+
+export interface ClientOptions {
+  /** The address of the server, with the path that it is mounted at. */
+  url: string | URL
+  /**
+   * A bearer token, or a function that is asked before each request. After a 401 it is asked again with the refused
+   * token, and the request is repeated if it returns another one.
+   */
+  token?: string | TokenSource
+  /** Sent with every request to the server. */
+  headers?: Readonly<Record<string, string>>
+  /** Origins that get the token, too (default: the server's own origin only). */
+  trustedOrigins?: readonly string[]
+  /** The deadline of each call in milliseconds (default: none). */
+  timeoutMs?: number
+  /** How often a request is repeated after a lost connection or a refusal that asks for it (default: 3). */
+  retries?: number
+  /** The largest JSON response in bytes (default: 64 MiB). */
+  maxResponseBytes?: number
+  /** Wraps every call, the first one outermost. */
+  use?: readonly Middleware[]
+  /** Told once about each deprecated operation (default: `console.warn`). */
+  onWarning?: (warning: string) => void
+  /** The `fetch` to use (default: the global one). */
+  fetch?: typeof globalThis.fetch
+  /** How calls move (default: HTTP). */
+  transport?: Transport
+}
+
+export type TokenSource = (refused?: string) => string | undefined | Promise<string | undefined>
+
+export interface CallOptions<Media extends string = string> {
+  signal?: AbortSignal
+  /** The deadline of this call in milliseconds. */
+  timeoutMs?: number
+  /** Default: a new one for each call. Reuse one to repeat a call of an earlier run of the program. */
+  idempotencyKey?: string
+  /** Default: a new UUID. */
+  requestId?: string
+  sessionId?: string
+  parentId?: string
+  locale?: string
+  traceparent?: string
+  /** Files to send with the call, by the name of their slot. */
+  media?: { readonly [Name in Media]?: MediaInput }
+  /** Told how many bytes of the request are sent. */
+  onUpload?: (progress: { sentBytes: number; totalBytes: number | undefined }) => void
+}
+
+/** A file, or the address of one that the server fetches. */
+export type MediaInput =
+  | Blob
+  | { readonly data: Uint8Array | string; readonly type: string }
+  | { readonly ref: string; readonly type: string }
+
+/** One call as middleware sees it. Change `headers` or `context` to send more with it. */
+export interface OutgoingCall {
+  readonly operation: string
+  readonly args: JsonObject
+  readonly context: CallContext
+  readonly headers: Record<string, string>
+  readonly media?: Readonly<Record<string, MediaInput | undefined>>
+  readonly onUpload?: CallOptions['onUpload']
+}
+
+/** OpenCALL's `ctx`. */
+export interface CallContext {
+  requestId: string
+  idempotencyKey: string
+  sessionId?: string
+  parentId?: string
+  locale?: string
+  traceparent?: string
+}
+
+/** Sees a call and the first response to it. It must call `next`, at most once. */
+export type Middleware = (call: OutgoingCall, next: (call: OutgoingCall) => Promise<Envelope>) => Promise<Envelope>
+
+/** A response envelope as it came. Only the fields that the client reads; all others are ignored. */
+export interface Envelope {
+  readonly requestId: string
+  readonly state: string
+  readonly sessionId?: string
+  readonly result?: unknown
+  readonly error?: { readonly code: string; readonly message: string; readonly cause?: JsonObject }
+  readonly location?: ResultLocation
+  readonly stream?: StreamPlace
+  /** In seconds since 1970. */
+  readonly expiresAt?: number
+  readonly retryAfterMs?: number
+  readonly progress?: Progress
+}
+
+export interface Progress {
+  readonly fraction: number
+  readonly message?: string
+  readonly attempt?: number
+}
+
+export interface ResultLocation {
+  readonly uri: string
+  /** Present if the result is in chunks. */
+  readonly mimeType?: string
+  readonly value?: unknown
+  readonly auth?: { readonly credentialType: string; readonly credential: string }
+}
+
+export interface StreamPlace {
+  readonly transport: string
+  readonly encoding: string
+  readonly location: string
+  readonly sessionId?: string
+  /** In seconds since 1970. */
+  readonly expiresAt?: number
+  readonly auth?: { readonly credentialType?: string; readonly credential: string; readonly expiresAt?: number }
+  /** Present if a header is before every frame. */
+  readonly integrity?: { readonly algorithm: string }
+  readonly [detail: string]: unknown
+}

@@ -1,0 +1,64 @@
+/** A call that was written down and is sent in the same turn of the event loop. A promise of its result. */
+import { type Calling, type Ended, withCall } from './calling.ts'
+import type { CallOptions, OutgoingCall } from './options.ts'
+import type { Finish } from './run.ts'
+import type { Call } from './types.ts'
+
+export class PendingCall<Result> implements Call<Result> {
+  readonly [Symbol.toStringTag] = 'Call'
+  protected readonly calling: Calling
+  protected readonly outgoing: OutgoingCall
+  protected readonly options: CallOptions
+  readonly #finish: Finish
+  #ended: Promise<Ended> | undefined
+  #result: Promise<Result> | undefined
+
+  constructor(calling: Calling, finish: Finish, outgoing: OutgoingCall, options: CallOptions) {
+    this.calling = calling
+    this.outgoing = outgoing
+    this.options = options
+    this.#finish = finish
+    // Not at once: a loop over frames or a download says first how it wants the call.
+    queueMicrotask(() => {
+      if (!this.#ended) void this.#settle()
+    })
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it is a promise.
+  then<A = Result, B = never>(
+    onResult?: ((result: Result) => A | PromiseLike<A>) | null,
+    onFault?: ((fault: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#settle().then(onResult, onFault)
+  }
+
+  catch<B = never>(onFault?: ((fault: unknown) => B | PromiseLike<B>) | null): Promise<Result | B> {
+    return this.#settle().catch(onFault)
+  }
+
+  finally(onEnd?: (() => void) | null): Promise<Result> {
+    return this.#settle().finally(onEnd)
+  }
+
+  /** Sends the call once, and ends with its outcome turned into what the caller asked for. */
+  protected async end<T>(finish: (ended: Ended, signal: AbortSignal | undefined) => T | Promise<T>): Promise<T> {
+    const limit = this.calling.limit(this.options)
+    try {
+      this.#ended ??= this.#run(limit.signal)
+      return await finish(await this.#ended, limit.signal)
+    } catch (thrown) {
+      throw withCall(thrown, this.outgoing)
+    } finally {
+      limit.end()
+    }
+  }
+
+  async #run(signal: AbortSignal | undefined): Promise<Ended> {
+    return this.calling.finish(await this.calling.send(this.outgoing, signal), this.outgoing, signal)
+  }
+
+  #settle(): Promise<Result> {
+    this.#result ??= this.end((ended, signal) => this.#finish(ended, signal) as Promise<Result>)
+    return this.#result
+  }
+}

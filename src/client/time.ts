@@ -1,0 +1,77 @@
+/** Waiting and deadlines. The clock can be replaced in tests. */
+import { CallFault } from './fault.ts'
+
+export interface Clock {
+  now(): number
+  /** Rejects with the signal's reason if it aborts. */
+  wait(ms: number, signal: AbortSignal | undefined): Promise<void>
+  /** Runs once after `ms`. Returns a function that cancels it. */
+  schedule(ms: number, act: () => void): () => void
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  schedule(ms, act) {
+    const timer = setTimeout(act, Math.min(ms, MAX_TIMER_MS))
+    return () => clearTimeout(timer)
+  },
+  wait(ms, signal) {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const stop = () => {
+        cancel()
+        reject(signal?.reason)
+      }
+      const cancel = systemClock.schedule(ms, () => {
+        signal?.removeEventListener('abort', stop)
+        resolve()
+      })
+      signal?.addEventListener('abort', stop, { once: true })
+    })
+  },
+}
+
+/** How long a call may take. */
+export interface Limit {
+  /** Aborts with a fault that says why. Absent if nothing limits the call. */
+  readonly signal: AbortSignal | undefined
+  /** To be called when the call has ended. */
+  end(): void
+}
+
+const UNLIMITED: Limit = { signal: undefined, end() {} }
+
+/** Limits a call by the caller's signal and by a deadline. */
+export function createLimit(signal: AbortSignal | undefined, timeoutMs: number | undefined, clock: Clock): Limit {
+  if (!signal && timeoutMs === undefined) return UNLIMITED
+  const limited = new AbortController()
+  const abort = () => limited.abort(aborted(signal?.reason))
+  const cancel =
+    timeoutMs === undefined ? undefined : clock.schedule(timeoutMs, () => limited.abort(timedOut(timeoutMs)))
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort, { once: true })
+  return {
+    signal: limited.signal,
+    end() {
+      cancel?.()
+      signal?.removeEventListener('abort', abort)
+    },
+  }
+}
+
+function timedOut(timeoutMs: number): CallFault {
+  return new CallFault(`The call has not ended after ${timeoutMs} ms. It may still run: resume it by its id.`, {
+    code: 'TIMED_OUT',
+    outcome: 'unknown',
+  })
+}
+
+function aborted(reason: unknown): CallFault {
+  return new CallFault('The call was given up by its caller. It may still run.', {
+    code: 'ABORTED',
+    outcome: 'unknown',
+    cause: reason,
+  })
+}

@@ -1,0 +1,42 @@
+/** `api.orders.getItem` as a function that knows its name. Every node is made once. */
+
+/** What a leaf of the tree can do, by the name of the operation. */
+export interface Leaves {
+  call(operation: string, args: unknown, options: unknown): unknown
+  start(operation: string, args: unknown, options: unknown): unknown
+  resume(operation: string, id: string): unknown
+}
+
+/**
+ * `path` is the name without its major: `orders.getItem`. `root` has the methods of the client, which come before
+ * operations with the same name.
+ */
+export function createTree(leaves: Leaves, root: Readonly<Record<string, unknown>>): unknown {
+  return createNode(leaves, 'v1', '', new Map(Object.entries(root)))
+}
+
+function createNode(leaves: Leaves, major: string, path: string, known: Map<string, unknown>): unknown {
+  const name = `${major}:${path}`
+  const own: Record<string, unknown> = {
+    start: (args: unknown, options: unknown) => leaves.start(name, args, options),
+    resume: (id: string) => leaves.resume(name, id),
+    operation: name,
+    // A proxy with `then` would be taken for a promise.
+    // biome-ignore lint/suspicious/noThenProperty: it is hidden here.
+    then: undefined,
+  }
+  return new Proxy((args: unknown, options: unknown) => leaves.call(name, args, options), {
+    get(_target, key) {
+      if (typeof key === 'symbol') return undefined
+      if (known.has(key)) return known.get(key)
+      if (path !== '' && key in own) return own[key]
+      if (key === 'then') return undefined
+      const isMajor = path === '' && /^v[1-9]\d*$/.test(key)
+      const node = isMajor
+        ? createNode(leaves, key, '', new Map())
+        : createNode(leaves, major, path === '' ? key : `${path}.${key}`, new Map())
+      known.set(key, node)
+      return node
+    },
+  })
+}

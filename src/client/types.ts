@@ -1,0 +1,109 @@
+/**
+ * The types of a client, from those of the operations. All work is in mapped types over names. The compiler resolves
+ * them only for the properties that a program uses, so that 500 operations cost little.
+ */
+import type { JsonObject } from '../core/json.ts'
+import type { TypesIn } from '../core/operation/operation.ts'
+import type { Download, DownloadableCall } from './downloads/download.ts'
+import type { ClientCode, MayFault } from './fault.ts'
+import type { CallOptions } from './options.ts'
+import type { Run } from './run.ts'
+import type { FrameStream } from './streams/frame-stream.ts'
+
+type NameOf<D> = TypesIn<D> extends { name: infer N extends string } ? N : never
+
+/** Operations by their names: from a module or an object of operations, a list, or a generated interface. */
+export type Named<Ops> = Ops extends readonly (infer D)[]
+  ? { [One in D as NameOf<One>]: TypesIn<One> }
+  : { [Key in keyof Ops as NameIn<Ops, Key>]: Key extends VersionedName ? Ops[Key] : TypesIn<Ops[Key]> }
+
+type VersionedName = `v${number}:${string}`
+type NameIn<Ops, Key extends keyof Ops> = Key extends VersionedName ? Key : NameOf<Ops[Key]>
+
+/** The arguments that an operation takes. */
+export type ArgsOf<T> = T extends { args: infer A } ? (unknown extends A ? JsonObject : A) : JsonObject
+/** A chunked result is a download. */
+export type ResultOf<T> = T extends { result: infer R }
+  ? R extends { kind: 'chunks'; mimeType: string; value?: infer V }
+    ? Download<V>
+    : R
+  : unknown
+export type FrameOf<T> = T extends { frame: infer F } ? F : unknown
+type MediaOf<T> = T extends { media: infer M extends string } ? M : string
+/** The declared codes, those of the client, and any other code of the server. */
+export type CodesOf<T> = (T extends { errors: infer E extends string } ? E : never) | ClientCode | (string & {})
+
+/** Arguments may be left out if none is required. */
+export type Parameters<T> =
+  {} extends ArgsOf<T>
+    ? [args?: ArgsOf<T>, options?: CallOptions<MediaOf<T>>]
+    : [args: ArgsOf<T>, options?: CallOptions<MediaOf<T>>]
+
+/** A call under way. `safe(call)` gives its outcome as a union. */
+export interface Call<Result, Code extends string = string> extends Promise<Result>, MayFault<Code> {}
+
+/** An operation as a function. */
+interface Callable<T, Returned> {
+  (...parameters: Parameters<T>): Returned
+  /** Resolves when the server has accepted the call. The handle has the id, the progress and the result. */
+  start(...parameters: Parameters<T>): Promise<Run<ResultOf<T>>>
+  /** A handle of a call that was started before. */
+  resume(id: string): Run<ResultOf<T>>
+  /** Its name: `v1:orders.getItem`. */
+  readonly operation: string
+}
+
+interface Watchable<T> {
+  (...parameters: Parameters<T>): FrameStream<FrameOf<T>>
+  readonly operation: string
+}
+
+/** `calls` is the small client, without downloads and streams. */
+export type Kind = 'calls' | 'full'
+
+type Leaf<T, K extends Kind> = T extends { frame: unknown }
+  ? K extends 'full'
+    ? Watchable<T>
+    : never
+  : Callable<T, K extends 'full' ? DownloadableCall<ResultOf<T>, CodesOf<T>> : Call<ResultOf<T>, CodesOf<T>>>
+
+type LeafKey<Name, Prefix extends string> = Name extends `${Prefix}${infer Rest}`
+  ? Rest extends `${string}.${string}`
+    ? never
+    : Rest
+  : never
+type BranchKey<Name, Prefix extends string> = Name extends `${Prefix}${infer First}.${string}` ? First : never
+
+/** The operations whose names begin with a prefix, such as `v1:orders.`. */
+type Tree<Ops, Prefix extends string, K extends Kind> = {
+  readonly [Name in keyof Ops as LeafKey<Name, Prefix>]: Leaf<Ops[Name], K>
+} & {
+  readonly [Name in keyof Ops as BranchKey<Name, Prefix>]: Tree<Ops, `${Prefix}${BranchKey<Name, Prefix>}.`, K>
+}
+
+type MajorOf<Name> = Name extends `${infer Major extends `v${number}`}:${string}` ? Major : never
+
+/** `api.orders.getItem` is `v1:orders.getItem`; `api.v2.orders.getItem` is another major. */
+export type OperationTree<Ops, K extends Kind> = Tree<Ops, 'v1:', K> & {
+  readonly [Name in keyof Ops as MajorOf<Name>]: Tree<Ops, `${MajorOf<Name>}:`, K>
+}
+
+type Typed<Ops, Name> = Name extends keyof Ops ? Ops[Name] : unknown
+
+/** The methods beside the operations. An operation with such a name is reached as `api.v1.call`. */
+export interface ClientMethods<Ops, K extends Kind> {
+  /** Calls an operation by its name. */
+  call<const Name extends (keyof Ops & string) | (string & {})>(
+    name: Name,
+    ...parameters: Parameters<Typed<Ops, Name>>
+  ): ReturnType<CallableNamed<Ops, Name, K>>
+  /** A handle of any call that was started before. */
+  resume<Result = unknown>(id: string): Run<Result>
+  /** Ends all connections. Calls under way end with `ABORTED`. */
+  close(): void
+}
+
+type CallableNamed<Ops, Name, K extends Kind> =
+  Leaf<Typed<Ops, Name>, K> extends infer L extends (...p: never) => unknown ? L : never
+
+export type SmallClient<Ops> = OperationTree<Named<Ops>, 'calls'> & ClientMethods<Named<Ops>, 'calls'>
