@@ -24,6 +24,8 @@ const MAX_DELAY_MS = 5_000
 const POLL_AGAIN_MS = 250
 /** How long a server may be away while a call is followed. */
 const LOST_POLLS = 20
+/** How often a part of a result is asked for again. */
+const LOST_READS = 8
 /** Clocks differ. A call is given up this long after its retention. */
 const EXPIRY_LEEWAY_MS = 300_000
 
@@ -144,6 +146,23 @@ export class Calling {
       if (isLost(thrown) && losses < LOST_POLLS) return undefined
       throw thrown
     }
+  }
+
+  /** Repeats a read after a lost connection. */
+  async persist<T>(read: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    for (let losses = 0; ; losses++) {
+      try {
+        return await read()
+      } catch (thrown) {
+        if (losses >= LOST_READS || !isLost(thrown)) throw thrown
+        await this.#clock.wait(delayMs(losses), signal)
+      }
+    }
+  }
+
+  /** Waits as long as a server asked for. */
+  pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return this.#clock.wait(ms, signal)
   }
 
   /** The ids stay the same, so the server runs the call once however often it arrives. */

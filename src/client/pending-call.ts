@@ -12,6 +12,7 @@ export class PendingCall<Result> implements Call<Result> {
   readonly #finish: Finish
   #ended: Promise<Ended> | undefined
   #result: Promise<Result> | undefined
+  #isClaimed = false
 
   constructor(calling: Calling, finish: Finish, outgoing: OutgoingCall, options: CallOptions) {
     this.calling = calling
@@ -20,7 +21,7 @@ export class PendingCall<Result> implements Call<Result> {
     this.#finish = finish
     // Not at once: a loop over frames or a download says first how it wants the call.
     queueMicrotask(() => {
-      if (!this.#ended) void this.#settle()
+      if (!this.#ended && !this.#isClaimed) void this.#settle()
     })
   }
 
@@ -53,12 +54,17 @@ export class PendingCall<Result> implements Call<Result> {
     }
   }
 
+  /** The call is sent in another way, so it is not sent by itself. */
+  protected claim(): void {
+    this.#isClaimed = true
+  }
+
   async #run(signal: AbortSignal | undefined): Promise<Ended> {
     return this.calling.finish(await this.calling.send(this.outgoing, signal), this.outgoing, signal)
   }
 
   #settle(): Promise<Result> {
-    this.#result ??= this.end((ended, signal) => this.#finish(ended, signal) as Promise<Result>)
+    this.#result ??= this.end((ended, signal) => this.#finish(ended, this.calling, signal) as Promise<Result>)
     return this.#result
   }
 }

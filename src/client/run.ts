@@ -21,7 +21,7 @@ export interface Run<Result> {
 }
 
 /** Turns the end of a call into what its caller gets. */
-export type Finish = (ended: Ended, signal: AbortSignal | undefined) => unknown
+export type Finish = (ended: Ended, calling: Calling, signal: AbortSignal | undefined) => unknown
 
 export class CallRun<Result> implements Run<Result> {
   readonly id: string
@@ -45,7 +45,7 @@ export class CallRun<Result> implements Run<Result> {
   result(options?: Waiting): Promise<Result> {
     return this.#within(options, async (signal) => {
       const ended = await this.#calling.finish(this.#last, this.#call, signal, (now) => this.#note(now))
-      return (await this.#finish(ended, signal)) as Result
+      return (await this.#finish(ended, this.#calling, signal)) as Result
     })
   }
 

@@ -35,7 +35,7 @@ export type CodesOf<T> = (T extends { errors: infer E extends string } ? E : nev
 
 /** Arguments may be left out if none is required. */
 export type Parameters<T> =
-  {} extends ArgsOf<T>
+  Record<never, never> extends ArgsOf<T>
     ? [args?: ArgsOf<T>, options?: CallOptions<MediaOf<T>>]
     : [args: ArgsOf<T>, options?: CallOptions<MediaOf<T>>]
 
@@ -107,3 +107,5 @@ type CallableNamed<Ops, Name, K extends Kind> =
   Leaf<Typed<Ops, Name>, K> extends infer L extends (...p: never) => unknown ? L : never
 
 export type SmallClient<Ops> = OperationTree<Named<Ops>, 'calls'> & ClientMethods<Named<Ops>, 'calls'>
+
+export type Client<Ops> = OperationTree<Named<Ops>, 'full'> & ClientMethods<Named<Ops>, 'full'>

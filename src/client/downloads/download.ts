@@ -1,22 +1,148 @@
-/** Results that are bytes: chunked ones, and those at an address. */
+/** Results that are bytes: in chunks, or at an address of their own. */
+import type { Calling, Ended } from '../calling.ts'
+import { CallFault } from '../fault.ts'
+import { lost } from '../http/fetcher.ts'
+import type { ResultLocation } from '../options.ts'
+import type { Fetcher } from '../transport.ts'
 import type { Call } from '../types.ts'
+import { readChunks } from './chunks.ts'
+import { readRanges } from './ranges.ts'
 
-/** Bytes that can be read once or again, and resumed. */
+/** Bytes that can be read again as long as the server keeps them. */
 export interface Download<Value = unknown> {
   readonly mimeType: string
   /** What the operation returned beside the bytes. */
   readonly value: Value
-  /** The bytes as they arrive, each chunk verified before it is passed on. */
-  stream(): ReadableStream<Uint8Array>
+  /** The bytes as they arrive. Each chunk is verified before it is passed on, and a lost connection is resumed. */
+  stream(): ReadableStream<Uint8Array<ArrayBuffer>>
   blob(): Promise<Blob>
-  bytes(): Promise<Uint8Array>
+  bytes(): Promise<Uint8Array<ArrayBuffer>>
   text(): Promise<string>
 }
 
 /** A call whose result can be read as bytes at once: `await api.orders.export({ rows }).blob()`. */
 export interface DownloadableCall<Result, Code extends string = string> extends Call<Result, Code> {
   blob(): Promise<Blob>
-  bytes(): Promise<Uint8Array>
+  bytes(): Promise<Uint8Array<ArrayBuffer>>
   text(): Promise<string>
-  stream(): Promise<ReadableStream<Uint8Array>>
+  stream(): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>
+}
+
+type Pieces = () => AsyncGenerator<Uint8Array<ArrayBuffer>>
+
+class ReadableDownload implements Download {
+  readonly mimeType: string
+  readonly value: unknown
+  readonly #pieces: Pieces
+
+  constructor(mimeType: string, value: unknown, pieces: Pieces) {
+    this.mimeType = mimeType
+    this.value = value
+    this.#pieces = pieces
+  }
+
+  stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    const pieces = this.#pieces()
+    return new ReadableStream({
+      async pull(controller) {
+        const { done, value } = await pieces.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      async cancel() {
+        await pieces.return(undefined)
+      },
+    })
+  }
+
+  async blob(): Promise<Blob> {
+    const parts: Uint8Array<ArrayBuffer>[] = []
+    for await (const piece of this.#pieces()) parts.push(piece)
+    return new Blob(parts, { type: this.mimeType })
+  }
+
+  async bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    return new Uint8Array(await (await this.blob()).arrayBuffer())
+  }
+
+  async text(): Promise<string> {
+    return (await this.blob()).text()
+  }
+}
+
+/** The end of a call as bytes, whichever form its result has. */
+export async function downloadOf(ended: Ended, calling: Calling, signal: AbortSignal | undefined): Promise<Download> {
+  const { envelope, bytes: followed } = ended
+  if (followed) return inMemory(followed)
+  if (!envelope.location) {
+    const text = typeof envelope.result === 'string' ? envelope.result : JSON.stringify(envelope.result)
+    const type = typeof envelope.result === 'string' ? 'text/plain' : 'application/json'
+    return new ReadableDownload(type, envelope.result, async function* () {
+      yield new TextEncoder().encode(text)
+    })
+  }
+  const { location } = envelope
+  const fetcher = fetcherOf(calling)
+  if (isChunked(location))
+    return new ReadableDownload(location.mimeType ?? 'application/octet-stream', location.value, () =>
+      readChunks(calling, fetcher, location.uri, signal),
+    )
+  const { mimeType, pieces } = await readRanges(calling, fetcher, location, signal)
+  return new ReadableDownload(mimeType, undefined, pieces)
+}
+
+/** What a caller gets who waits for the result: JSON as a value, other bytes as a download. */
+export async function resultOf(ended: Ended, calling: Calling, signal: AbortSignal | undefined): Promise<unknown> {
+  if (!ended.bytes && 'result' in ended.envelope) return ended.envelope.result
+  if (!ended.bytes && !ended.envelope.location)
+    throw new CallFault('The server says that the call is complete, and sends neither a result nor its address.', {
+      code: 'NOT_OPENCALL',
+      outcome: 'failed',
+    })
+  const download = await downloadOf(ended, calling, signal)
+  if (!/^application\/(?:[\w.+-]+\+)?json\b/.test(download.mimeType) || isChunked(ended.envelope.location))
+    return download
+  const text = await download.text()
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new CallFault('The result is not the JSON that its type announces.', {
+      code: 'RESULT_UNREADABLE',
+      outcome: 'failed',
+      cause,
+    })
+  }
+}
+
+/** docs/readings.md#r18 */
+function isChunked(location: ResultLocation | undefined): boolean {
+  return location !== undefined && (location.mimeType !== undefined || /\/ops\/[^/]+\/chunks$/.test(location.uri))
+}
+
+function fetcherOf({ transport }: Calling): Fetcher {
+  if (transport.fetcher) return transport.fetcher
+  throw new CallFault('The result is at an address, which this transport cannot fetch. Give the client a "url".', {
+    code: 'RESULT_UNREADABLE',
+    outcome: 'failed',
+  })
+}
+
+async function inMemory(response: Response): Promise<Download> {
+  const type = response.headers.get('content-type') ?? 'application/octet-stream'
+  if (!response.ok)
+    throw new CallFault(`The address of the result responded with ${response.status}.`, {
+      code: 'RESULT_UNREADABLE',
+      outcome: 'failed',
+      status: response.status,
+    })
+  let bytes: Promise<Uint8Array<ArrayBuffer>> | undefined
+  return new ReadableDownload(type, undefined, async function* () {
+    bytes ??= response.arrayBuffer().then(
+      (buffer) => new Uint8Array(buffer),
+      (thrown) => {
+        throw lost(thrown, undefined, response.url)
+      },
+    )
+    yield await bytes
+  })
 }

@@ -1,0 +1,61 @@
+/** Downloads and uploads through the client against a real server. */
+import { operation } from 'callplane'
+import { createClient } from 'callplane/client'
+import { expect, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { verifies } from '../requirements.ts'
+import { startSite } from '../scenarios/server.ts'
+
+const exportOrders = operation('v1:orders.export', {
+  args: z.object({ rows: z.number() }),
+  chunked: { mimeType: 'text/csv' },
+  ttlSeconds: 60,
+  async *run({ rows }) {
+    for (let row = 0; row < rows; row++) yield `row ${row}\n`
+  },
+})
+const describeFile = operation('v1:files.describe', {
+  media: [{ name: 'file', required: true, acceptedTypes: ['text/plain'], maxBytes: 1_000_000 }],
+  result: z.object({ bytes: z.number(), type: z.string() }),
+  async run(_args, ctx) {
+    let bytes = 0
+    for await (const piece of ctx.media.file.stream()) bytes += piece.length
+    return { bytes, type: ctx.media.file.mimeType }
+  },
+})
+const operations = [exportOrders, describeFile]
+
+async function startClient() {
+  const { url } = await startSite({ operations })
+  return createClient<typeof operations>({ url })
+}
+
+test('a chunked result is a download: awaited, or read as bytes at once', async () => {
+  verifies('opencall:062', 'opencall:123', 'opencall:124')
+  const api = await startClient()
+
+  const download = await api.orders.export({ rows: 3 })
+  const text = await api.orders.export({ rows: 2 }).text()
+  const blob = await api.orders.export({ rows: 1 }).blob()
+
+  expectTypeOf(download.mimeType).toEqualTypeOf<string>()
+  expect([download.mimeType, await download.text()]).toEqual(['text/csv', 'row 0\nrow 1\nrow 2\n'])
+  expect(text).toBe('row 0\nrow 1\n')
+  expect([blob.type, await blob.text()]).toEqual(['text/csv', 'row 0\n'])
+})
+
+test('files are sent with a call, and their progress is told', async () => {
+  const api = await startClient()
+  const sent: number[] = []
+
+  const seen = await api.files.describe(
+    {},
+    {
+      media: { file: new Blob(['x'.repeat(100_000)], { type: 'text/plain' }) },
+      onUpload: ({ sentBytes }) => sent.push(sentBytes),
+    },
+  )
+
+  expect(seen).toEqual({ bytes: 100_000, type: 'text/plain' })
+  expect(sent.at(-1)).toBeGreaterThan(100_000)
+})
