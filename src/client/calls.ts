@@ -2,7 +2,6 @@
  * `callplane/client/calls`: calls and runs over HTTP, in less than 5 kB. Results in chunks, uploads and streams need
  * `callplane/client`.
  */
-import { Addresses } from './addresses.ts'
 import { buildClient, inlineResult } from './client.ts'
 import { CallFault } from './fault.ts'
 import { HttpTransport } from './http/http-transport.ts'
@@ -17,7 +16,7 @@ export type { Run } from './run.ts'
 export type { Call, SmallClient } from './types.ts'
 
 export function createClient<Ops>(options: ClientOptions): SmallClient<Ops> {
-  const transport = options.transport ?? new HttpTransport(new Addresses(options.url, options.trustedOrigins), options)
+  const transport = options.transport ?? new HttpTransport(options)
   return buildClient(options, transport, {
     createCall: (calling, finish, outgoing, given) => new PendingCall(calling, finish, outgoing, given),
     finish: resultOf,
@@ -26,8 +25,9 @@ export function createClient<Ops>(options: ClientOptions): SmallClient<Ops> {
 
 const resultOf: Finish = (ended) => {
   if ('result' in ended.envelope) return inlineResult(ended)
-  throw new CallFault('The result is at an address of its own. Use "callplane/client", which fetches it.', {
-    code: 'RESULT_UNREADABLE',
-    outcome: 'failed',
-  })
+  throw new CallFault(
+    'RESULT_UNREADABLE',
+    'The result is at an address of its own. Use "callplane/client", which fetches it.',
+    { outcome: 'failed' },
+  )
 }

@@ -1,6 +1,7 @@
 /** Puts a client together: the tree of operations, and the methods beside it. Entries of the package add features. */
 import type { JsonObject } from '../core/json.ts'
-import { Calling, type Ended, withCall } from './calling.ts'
+import { Calling, type Ended } from './calling.ts'
+import { withCall } from './judge.ts'
 import type { CallOptions, ClientOptions, OutgoingCall } from './options.ts'
 import { CallRun, type Finish } from './run.ts'
 import { systemClock } from './time.ts'

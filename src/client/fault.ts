@@ -28,15 +28,16 @@ export type ClientCode =
  */
 export type Outcome = 'refused' | 'failed' | 'unknown'
 
+/** What is known of a fault and its call. */
 export interface FaultFacts {
-  code: string
-  outcome: Outcome
-  operation?: string
-  requestId?: string
-  idempotencyKey?: string
-  status?: number
-  retryAfterMs?: number
-  details?: JsonObject
+  /** Default: `unknown`. */
+  outcome?: Outcome
+  operation?: string | undefined
+  requestId?: string | undefined
+  idempotencyKey?: string | undefined
+  status?: number | undefined
+  retryAfterMs?: number | undefined
+  details?: JsonObject | undefined
   cause?: unknown
 }
 
@@ -47,7 +48,7 @@ export class CallFault<Code extends string = string> extends Error {
   readonly [MARK] = true
   override readonly name = 'CallFault'
   readonly code: Code
-  readonly outcome: Outcome
+  readonly outcome: Outcome = 'unknown'
   readonly operation: string | undefined
   /** With it the call can be resumed. */
   readonly requestId: string | undefined
@@ -58,16 +59,10 @@ export class CallFault<Code extends string = string> extends Error {
   /** The `cause` of the server's error. */
   readonly details: JsonObject | undefined
 
-  constructor(message: string, facts: FaultFacts & { code: Code }) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
-    this.code = facts.code
-    this.outcome = facts.outcome
-    this.operation = facts.operation
-    this.requestId = facts.requestId
-    this.idempotencyKey = facts.idempotencyKey
-    this.status = facts.status
-    this.retryAfterMs = facts.retryAfterMs
-    this.details = facts.details
+  constructor(code: Code, message: string, facts: FaultFacts = {}) {
+    super(message)
+    this.code = code
+    Object.assign(this, facts)
   }
 
   /** The server says that an unchanged repeat may succeed. */

@@ -1,11 +1,9 @@
 /** Ids of calls: UUIDs of version 7, which stores index well. `crypto.randomUUID` exists only on secure pages. */
 
 export function newId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  const nowMs = Date.now()
-  for (let at = 0; at < 6; at++) bytes[at] = Math.floor(nowMs / 2 ** (8 * (5 - at)))
-  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x70
-  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  const time = Date.now().toString(16).padStart(12, '0')
+  const random = Array.from(crypto.getRandomValues(new Uint8Array(10)), (byte) => byte.toString(16).padStart(2, '0'))
+  const tail = random.join('')
+  const variant = '89ab'[Number.parseInt(tail.charAt(3), 16) % 4]
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${tail.slice(0, 3)}-${variant}${tail.slice(4, 7)}-${tail.slice(7, 19)}`
 }

@@ -1,7 +1,7 @@
 /** `callplane/client`: calls, runs, downloads, uploads and streams, in a browser or any other runtime with `fetch`. */
-import { Addresses } from './addresses.ts'
 import { buildClient } from './client.ts'
 import { resultOf } from './downloads/download.ts'
+import { ResultFetcher } from './downloads/fetch-result.ts'
 import { FullCall } from './full-call.ts'
 import { HttpTransport } from './http/http-transport.ts'
 import type { ClientOptions } from './options.ts'
@@ -17,7 +17,8 @@ export type { Call, Client } from './types.ts'
 
 export function createClient<Ops>(options: ClientOptions): Client<Ops> {
   const transport =
-    options.transport ?? new HttpTransport(new Addresses(options.url, options.trustedOrigins), options, encodeUpload)
+    options.transport ??
+    new HttpTransport(options, { encodeUpload, createFetcher: (requests) => new ResultFetcher(requests) })
   return buildClient(options, transport, {
     createCall: (calling, finish, outgoing, given) => new FullCall(calling, finish, outgoing, given),
     finish: resultOf,

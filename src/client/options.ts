@@ -62,18 +62,18 @@ export interface OutgoingCall {
   readonly args: JsonObject
   readonly context: CallContext
   readonly headers: Record<string, string>
-  readonly media?: Readonly<Record<string, MediaInput | undefined>>
-  readonly onUpload?: CallOptions['onUpload']
+  readonly media?: Readonly<Record<string, MediaInput | undefined>> | undefined
+  readonly onUpload?: CallOptions['onUpload'] | undefined
 }
 
 /** OpenCALL's `ctx`. */
 export interface CallContext {
   requestId: string
   idempotencyKey: string
-  sessionId?: string
-  parentId?: string
-  locale?: string
-  traceparent?: string
+  sessionId?: string | undefined
+  parentId?: string | undefined
+  locale?: string | undefined
+  traceparent?: string | undefined
 }
 
 /** Sees a call and the first response to it. It must call `next`, at most once. */

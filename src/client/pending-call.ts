@@ -1,5 +1,6 @@
 /** A call that was written down and is sent in the same turn of the event loop. A promise of its result. */
-import { type Calling, type Ended, withCall } from './calling.ts'
+import type { Calling, Ended } from './calling.ts'
+import { withCall } from './judge.ts'
 import type { CallOptions, OutgoingCall } from './options.ts'
 import type { Finish } from './run.ts'
 import type { Call } from './types.ts'
@@ -60,7 +61,7 @@ export class PendingCall<Result> implements Call<Result> {
   }
 
   async #run(signal: AbortSignal | undefined): Promise<Ended> {
-    return this.calling.finish(await this.calling.send(this.outgoing, signal), this.outgoing, signal)
+    return this.calling.finish(await this.calling.send(this.outgoing, signal), signal)
   }
 
   #settle(): Promise<Result> {

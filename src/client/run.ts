@@ -1,5 +1,6 @@
 /** A handle of a call that goes on at the server: its id can be kept, and the call resumed later. */
-import { type Calling, type Ended, withCall } from './calling.ts'
+import type { Calling, Ended } from './calling.ts'
+import { withCall } from './judge.ts'
 import type { CallOptions, Envelope, Progress } from './options.ts'
 import type { Received } from './transport.ts'
 
@@ -44,7 +45,7 @@ export class CallRun<Result> implements Run<Result> {
 
   result(options?: Waiting): Promise<Result> {
     return this.#within(options, async (signal) => {
-      const ended = await this.#calling.finish(this.#last, this.#call, signal, (now) => this.#note(now))
+      const ended = await this.#calling.finish(this.#last, signal, (now) => this.#note(now))
       return (await this.#finish(ended, this.#calling, signal)) as Result
     })
   }

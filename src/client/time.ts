@@ -62,16 +62,12 @@ export function createLimit(signal: AbortSignal | undefined, timeoutMs: number |
 }
 
 function timedOut(timeoutMs: number): CallFault {
-  return new CallFault(`The call has not ended after ${timeoutMs} ms. It may still run: resume it by its id.`, {
-    code: 'TIMED_OUT',
-    outcome: 'unknown',
-  })
+  return new CallFault(
+    'TIMED_OUT',
+    `The call has not ended after ${timeoutMs} ms. It may still run: resume it by its id.`,
+  )
 }
 
 function aborted(reason: unknown): CallFault {
-  return new CallFault('The call was given up by its caller. It may still run.', {
-    code: 'ABORTED',
-    outcome: 'unknown',
-    cause: reason,
-  })
+  return new CallFault('ABORTED', 'The call was given up by its caller. It may still run.', { cause: reason })
 }

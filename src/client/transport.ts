@@ -23,24 +23,24 @@ export interface Transport {
 export interface Received {
   readonly envelope: Envelope
   /** The HTTP status, if there is one. */
-  readonly status?: number
-  readonly retryAfterMs?: number
-  /** A redirect that was followed already, as browsers do: the bytes of the result. */
-  readonly bytes?: Response
+  readonly status?: number | undefined
+  readonly retryAfterMs?: number | undefined
 }
 
 export interface FetchInit {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
+  readonly body?: undefined | string | Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
   readonly signal?: AbortSignal | undefined
+  /** Default: `manual`. */
+  readonly redirect?: 'manual' | 'follow'
   /** Replaces the caller's token, as `location.auth` says. */
-  readonly authorization?: string
+  readonly authorization?: string | undefined
 }
 
-/** Fetches with the caller's token where it may go, and follows redirects with care. */
+/** Fetches results, with the caller's token where it may go. */
 export interface Fetcher {
   /** An address relative to the server's, as an absolute one. Throws `UNSAFE_LOCATION`. */
   resolve(uri: string): URL
-  fetch(address: URL, init?: FetchInit): Promise<Response>
+  fetch(address: URL, init: FetchInit): Promise<Response>
 }

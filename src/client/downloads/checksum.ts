@@ -3,10 +3,11 @@ import { CallFault } from '../fault.ts'
 
 export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   if (!globalThis.crypto?.subtle)
-    throw new CallFault('The result cannot be verified: this page is not secure. Serve it over HTTPS.', {
-      code: 'RESULT_UNREADABLE',
-      outcome: 'failed',
-    })
+    throw new CallFault(
+      'RESULT_UNREADABLE',
+      'The result cannot be verified: this page is not secure. Serve it over HTTPS.',
+      { outcome: 'failed' },
+    )
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
   return `sha256:${Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }

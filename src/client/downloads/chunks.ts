@@ -4,10 +4,11 @@
  */
 import type { Calling } from '../calling.ts'
 import { CallFault } from '../fault.ts'
-import { lost } from '../http/fetcher.ts'
 import { retryAfter } from '../http/http-transport.ts'
+import { lost } from '../http/requests.ts'
 import type { Fetcher } from '../transport.ts'
 import { sha256 } from './checksum.ts'
+import { persist } from './persist.ts'
 
 /** The facts of a chunk, from the headers of a binary response. docs/readings.md#r37. */
 interface ChunkHead {
@@ -37,7 +38,7 @@ export async function* readChunks(
   const address = fetcher.resolve(uri)
   const at: Position = { cursor: '', offset: 0, previous: null }
   for (;;) {
-    const { head, bytes } = await calling.persist(() => fetchChunk(calling, fetcher, address, at, signal), signal)
+    const { head, bytes } = await persist(calling, () => fetchChunk(calling, fetcher, address, at, signal), signal)
     await verify(head, bytes, at)
     yield bytes
     at.offset += bytes.length
@@ -97,8 +98,7 @@ async function envelopeIn(response: Response): Promise<ChunkAnswer> {
   } catch {
     // Not JSON: handled as every other response that is no envelope.
   }
-  throw new CallFault(`The server responded with ${response.status} and no chunk.`, {
-    code: 'NOT_OPENCALL',
+  throw new CallFault('NOT_OPENCALL', `The server responded with ${response.status} and no chunk.`, {
     outcome: 'failed',
     status: response.status,
   })
@@ -136,15 +136,15 @@ async function verify(head: ChunkHead, bytes: Uint8Array<ArrayBuffer>, at: Posit
 }
 
 function damaged(problem: string): CallFault {
-  return new CallFault(`The result arrived damaged: ${problem}. Discard what was read, and read it again.`, {
-    code: 'DAMAGED_RESULT',
-    outcome: 'failed',
-  })
+  return new CallFault(
+    'DAMAGED_RESULT',
+    `The result arrived damaged: ${problem}. Discard what was read, and read it again.`,
+    { outcome: 'failed' },
+  )
 }
 
 function refused(status: number, { error }: ChunkAnswer): CallFault {
-  return new CallFault(error?.message ?? `The server responded with ${status}.`, {
-    code: error?.code ?? 'RESULT_UNREADABLE',
+  return new CallFault(error?.code ?? 'RESULT_UNREADABLE', error?.message ?? `The server responded with ${status}.`, {
     outcome: 'failed',
     status,
   })

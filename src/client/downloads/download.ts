@@ -1,7 +1,6 @@
 /** Results that are bytes: in chunks, or at an address of their own. */
 import type { Calling, Ended } from '../calling.ts'
 import { CallFault } from '../fault.ts'
-import { lost } from '../http/fetcher.ts'
 import type { ResultLocation } from '../options.ts'
 import type { Fetcher } from '../transport.ts'
 import type { Call } from '../types.ts'
@@ -71,9 +70,11 @@ class ReadableDownload implements Download {
 }
 
 /** The end of a call as bytes, whichever form its result has. */
-export async function downloadOf(ended: Ended, calling: Calling, signal: AbortSignal | undefined): Promise<Download> {
-  const { envelope, bytes: followed } = ended
-  if (followed) return inMemory(followed)
+export async function downloadOf(
+  { envelope }: Ended,
+  calling: Calling,
+  signal: AbortSignal | undefined,
+): Promise<Download> {
   if (!envelope.location) {
     const text = typeof envelope.result === 'string' ? envelope.result : JSON.stringify(envelope.result)
     const type = typeof envelope.result === 'string' ? 'text/plain' : 'application/json'
@@ -93,12 +94,13 @@ export async function downloadOf(ended: Ended, calling: Calling, signal: AbortSi
 
 /** What a caller gets who waits for the result: JSON as a value, other bytes as a download. */
 export async function resultOf(ended: Ended, calling: Calling, signal: AbortSignal | undefined): Promise<unknown> {
-  if (!ended.bytes && 'result' in ended.envelope) return ended.envelope.result
-  if (!ended.bytes && !ended.envelope.location)
-    throw new CallFault('The server says that the call is complete, and sends neither a result nor its address.', {
-      code: 'NOT_OPENCALL',
-      outcome: 'failed',
-    })
+  if ('result' in ended.envelope) return ended.envelope.result
+  if (!ended.envelope.location)
+    throw new CallFault(
+      'NOT_OPENCALL',
+      'The server says that the call is complete, and sends neither a result nor its address.',
+      { outcome: 'failed' },
+    )
   const download = await downloadOf(ended, calling, signal)
   if (!/^application\/(?:[\w.+-]+\+)?json\b/.test(download.mimeType) || isChunked(ended.envelope.location))
     return download
@@ -106,8 +108,7 @@ export async function resultOf(ended: Ended, calling: Calling, signal: AbortSign
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new CallFault('The result is not the JSON that its type announces.', {
-      code: 'RESULT_UNREADABLE',
+    throw new CallFault('RESULT_UNREADABLE', 'The result is not the JSON that its type announces.', {
       outcome: 'failed',
       cause,
     })
@@ -121,28 +122,9 @@ function isChunked(location: ResultLocation | undefined): boolean {
 
 function fetcherOf({ transport }: Calling): Fetcher {
   if (transport.fetcher) return transport.fetcher
-  throw new CallFault('The result is at an address, which this transport cannot fetch. Give the client a "url".', {
-    code: 'RESULT_UNREADABLE',
-    outcome: 'failed',
-  })
-}
-
-async function inMemory(response: Response): Promise<Download> {
-  const type = response.headers.get('content-type') ?? 'application/octet-stream'
-  if (!response.ok)
-    throw new CallFault(`The address of the result responded with ${response.status}.`, {
-      code: 'RESULT_UNREADABLE',
-      outcome: 'failed',
-      status: response.status,
-    })
-  let bytes: Promise<Uint8Array<ArrayBuffer>> | undefined
-  return new ReadableDownload(type, undefined, async function* () {
-    bytes ??= response.arrayBuffer().then(
-      (buffer) => new Uint8Array(buffer),
-      (thrown) => {
-        throw lost(thrown, undefined, response.url)
-      },
-    )
-    yield await bytes
-  })
+  throw new CallFault(
+    'RESULT_UNREADABLE',
+    'The result is at an address, which this transport cannot fetch. Give the client a "url".',
+    { outcome: 'failed' },
+  )
 }

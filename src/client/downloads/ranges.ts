@@ -1,9 +1,10 @@
 /** Bytes at an address, resumed with `Range` after a lost connection as long as they are the same bytes. */
 import type { Calling } from '../calling.ts'
 import { CallFault } from '../fault.ts'
-import { lost } from '../http/fetcher.ts'
+import { lost } from '../http/requests.ts'
 import type { ResultLocation } from '../options.ts'
 import type { Fetcher } from '../transport.ts'
+import { persist } from './persist.ts'
 
 export interface Ranged {
   readonly mimeType: string
@@ -21,17 +22,21 @@ export async function readRanges(
   const authorization =
     auth && `${auth.credentialType === 'bearer' ? 'Bearer' : auth.credentialType} ${auth.credential}`
   const open = (from: number, tag: string | null) =>
-    calling.persist(async () => {
-      const range = from > 0 ? { range: `bytes=${from}-`, ...(tag !== null && { 'if-range': tag }) } : {}
-      const response = await fetcher.fetch(address, {
-        headers: range,
-        signal,
-        ...(authorization !== undefined && { authorization }),
-      })
-      if (response.ok) return response
-      await response.body?.cancel()
-      throw unreadable(`the address responded with ${response.status}`, response.status)
-    }, signal)
+    persist(
+      calling,
+      async () => {
+        const range = from > 0 ? { range: `bytes=${from}-`, ...(tag !== null && { 'if-range': tag }) } : {}
+        const response = await fetcher.fetch(address, {
+          headers: range,
+          signal,
+          ...(authorization !== undefined && { authorization }),
+        })
+        if (response.ok) return response
+        await response.body?.cancel()
+        throw unreadable(`the address responded with ${response.status}`, response.status)
+      },
+      signal,
+    )
   let first: Response | undefined = await open(0, null)
   const mimeType = first.headers.get('content-type') ?? 'application/octet-stream'
   async function* pieces(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -82,8 +87,7 @@ function strongTag({ headers }: Response): string | null {
 }
 
 function unreadable(why: string, status?: number): CallFault {
-  return new CallFault(`The result cannot be read: ${why}.`, {
-    code: 'RESULT_UNREADABLE',
+  return new CallFault('RESULT_UNREADABLE', `The result cannot be read: ${why}.`, {
     outcome: 'failed',
     ...(status !== undefined && { status }),
   })

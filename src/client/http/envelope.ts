@@ -1,7 +1,7 @@
 /** Reads the envelope of a response. Unknown fields are ignored, and wrong types are a fault. */
 import { CallFault } from '../fault.ts'
 import type { Envelope } from '../options.ts'
-import { lost } from './fetcher.ts'
+import { lost } from './requests.ts'
 
 export async function readEnvelope(
   response: Response,
@@ -71,19 +71,17 @@ async function readCounted(response: Response, maxBytes: number): Promise<string
 async function tooLarge(response: Response, maxBytes: number): Promise<CallFault> {
   if (!response.bodyUsed) await response.body?.cancel()
   return new CallFault(
+    'RESPONSE_TOO_LARGE',
     `The response is larger than ${maxBytes} bytes. Raise "maxResponseBytes", or return the result in chunks.`,
-    {
-      code: 'RESPONSE_TOO_LARGE',
-      outcome: 'unknown',
-      status: response.status,
-    },
+    { status: response.status },
   )
 }
 
 function notOpenCall(response: Response, cause?: unknown): CallFault {
   const type = response.headers.get('content-type') ?? 'nothing'
   return new CallFault(
+    'NOT_OPENCALL',
     `The server responded with ${response.status} and ${type}, which is no OpenCALL envelope. Is the address that of the server, and does a proxy answer in its place?`,
-    { code: 'NOT_OPENCALL', outcome: 'unknown', status: response.status, cause },
+    { status: response.status, cause },
   )
 }

@@ -1,10 +1,10 @@
 /** Calls over HTTP: `POST /call`, then long polls of `GET /ops/{id}`. OpenCALL, "HTTP Binding". */
-import { type Addresses, brief } from '../addresses.ts'
+import { Addresses, brief, unsafe } from '../addresses.ts'
 import { CallFault } from '../fault.ts'
 import type { ClientOptions, Envelope, MediaInput, OutgoingCall } from '../options.ts'
-import type { FetchInit, Received, Transport } from '../transport.ts'
+import type { Fetcher, FetchInit, Received, Transport } from '../transport.ts'
 import { readEnvelope } from './envelope.ts'
-import { HttpFetcher, redirectOf } from './fetcher.ts'
+import { Requests, redirectOf } from './requests.ts'
 
 /** How long a poll waits at the server. */
 const WAIT_SECONDS = 25
@@ -17,80 +17,81 @@ export type EncodeUpload = (
   media: Readonly<Record<string, MediaInput | undefined>>,
 ) => FetchInit
 
+/** What the full client adds. */
+export interface HttpFeatures {
+  readonly encodeUpload: EncodeUpload
+  createFetcher(requests: Requests): Fetcher
+}
+
 export class HttpTransport implements Transport {
-  readonly fetcher: HttpFetcher
-  readonly #addresses: Addresses
-  readonly #base: string
+  readonly fetcher?: Fetcher
+  readonly #requests: Requests
   readonly #maxBytes: number
   readonly #encodeUpload: EncodeUpload | undefined
 
-  constructor(addresses: Addresses, options: ClientOptions, encodeUpload?: EncodeUpload) {
-    this.fetcher = new HttpFetcher(addresses, options)
-    this.#addresses = addresses
-    this.#base = addresses.base
+  constructor(options: ClientOptions, features?: HttpFeatures) {
+    this.#requests = new Requests(new Addresses(options.url, options.trustedOrigins), options)
     this.#maxBytes = options.maxResponseBytes ?? MAX_RESPONSE_BYTES
-    this.#encodeUpload = encodeUpload
+    this.#encodeUpload = features?.encodeUpload
+    if (features) this.fetcher = features.createFetcher(this.#requests)
   }
 
-  async send(call: OutgoingCall, signal: AbortSignal | undefined): Promise<Received> {
+  send(call: OutgoingCall, signal: AbortSignal | undefined): Promise<Received> {
     const envelope = { op: call.operation, args: call.args, ctx: call.context }
     const { headers, body } =
       call.media && this.#encodeUpload
         ? this.#encodeUpload(call, envelope, call.media)
         : { headers: JSON_TYPE, body: JSON.stringify(envelope) }
-    return this.#receive(
-      new URL(`${this.#base}/call`),
-      { method: 'POST', headers: { ...headers, ...call.headers }, ...(body !== undefined && { body }), signal },
-      call.context.requestId,
-    )
+    const init: FetchInit = { method: 'POST', headers: { ...headers, ...call.headers }, body, signal }
+    return this.#receive(this.#place('/call'), init, call.context.requestId)
   }
 
   next({ requestId, location }: Envelope, signal: AbortSignal | undefined): Promise<Received> {
-    const address = location ? this.fetcher.resolve(location.uri) : this.#place(requestId)
+    const { addresses } = this.#requests
+    const address = location ? addresses.resolve(location.uri) : this.#callPlace(requestId)
+    if (!addresses.isTrusted(address)) throw unsafe(`${address.host} is not the server. Add it to "trustedOrigins"`)
     return this.#receive(address, { headers: { prefer: `wait=${WAIT_SECONDS}` }, signal }, requestId)
   }
 
   poll(requestId: string, signal: AbortSignal | undefined): Promise<Received> {
-    return this.#receive(this.#place(requestId), { signal }, requestId)
+    return this.#receive(this.#callPlace(requestId), { signal }, requestId)
   }
 
   cancel(requestId: string, signal: AbortSignal | undefined): Promise<Received> {
-    return this.#receive(this.#place(requestId), { method: 'DELETE', signal }, requestId)
+    return this.#receive(this.#callPlace(requestId), { method: 'DELETE', signal }, requestId)
   }
 
   close(): void {}
 
-  #place(requestId: string): URL {
-    return new URL(`${this.#base}/ops/${encodeURIComponent(requestId)}`)
+  #place(path: string): URL {
+    return new URL(this.#requests.addresses.base + path)
+  }
+
+  #callPlace(requestId: string): URL {
+    return this.#place(`/ops/${encodeURIComponent(requestId)}`)
   }
 
   async #receive(address: URL, init: FetchInit, requestId: string): Promise<Received> {
-    const response = await this.fetcher.request(address.href, this.#addresses.isTrusted(address), init)
+    const response = await this.#requests.send(address, init)
     const { status, headers, type } = response
-    if (type === 'opaqueredirect') {
-      // A browser shows neither the address nor the body of a redirect. A poll is redirected to the same place.
-      const bytes = await this.fetcher.followed(this.#place(requestId).href, init.signal)
-      return { envelope: { requestId, state: 'complete' }, bytes }
-    }
-    const redirect = redirectOf(response)
+    // A browser shows neither the target nor the body of a redirect. A poll is redirected to the same place.
+    const redirect = type === 'opaqueredirect' ? this.#callPlace(requestId).href : redirectOf(response)
     if (redirect !== undefined) {
       await response.body?.cancel()
-      if (status !== 303) throw moved(redirect, status)
-      const uri = new URL(redirect, address).href
-      return { envelope: { requestId, state: 'complete', location: { uri } }, status }
+      if (status !== 303 && status !== 0) throw moved(redirect, status)
+      return { envelope: { requestId, state: 'complete', location: { uri: new URL(redirect, address).href } }, status }
     }
     const envelope = await readEnvelope(response, this.#maxBytes, init.signal)
-    const retryAfterMs = envelope.retryAfterMs ?? retryAfter(headers.get('retry-after'))
-    return { envelope, status, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+    return { envelope, status, retryAfterMs: envelope.retryAfterMs ?? retryAfter(headers.get('retry-after')) }
   }
 }
 
 function moved(redirect: string, status: number): CallFault {
-  return new CallFault(`The server has moved to ${brief(redirect)}. Create the client with that address.`, {
-    code: 'NOT_OPENCALL',
-    outcome: 'refused',
-    status,
-  })
+  return new CallFault(
+    'NOT_OPENCALL',
+    `The server has moved to ${brief(redirect)}. Create the client with that address.`,
+    { outcome: 'refused', status },
+  )
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
