@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:http2'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { freePort } from '../engines/free-port.ts'
 import { callOver, runProcess, SOURCE, serveProcess, temporaryFolder } from './processes.ts'
 
 // A process for each command, and they start slowly on a busy machine.
@@ -102,12 +102,3 @@ test('--grpc-port serves the Tool Contract over gRPC as well', async () => {
   expect(headers[':status']).toBe(200)
   expect(String(headers['content-type'])).toMatch(/^application\/grpc/)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}

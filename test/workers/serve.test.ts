@@ -10,6 +10,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type ConformanceProtocol, conformanceCases, judge } from '../../src/testing/conformance/index.ts'
 import { callOver, QUICKSTART, runProcess, SOURCE, serveProcess, temporaryFolder } from '../cli/processes.ts'
 import { quickstartParts } from '../conformance/quickstart-parts.ts'
+import { freePort } from '../engines/free-port.ts'
 import { request } from '../protocols/contract/host.ts'
 import { grpcPeer } from '../protocols/contract/peer.ts'
 
@@ -222,14 +223,6 @@ function startProcess(args: readonly string[]): { kill(signal: NodeJS.Signals): 
     kill: (signal) => void child.kill(signal),
     ended: once(child, 'exit').then(([code]) => code as number | null),
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 async function getOver(agent: Agent, url: string): Promise<{ status?: number; retryAfter?: string }> {

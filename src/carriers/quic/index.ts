@@ -2,3 +2,4 @@
 export { createHttp3Carrier } from './http3-carrier.ts'
 export { loadQuicLibrary } from './library.ts'
 export { createRawCarrier } from './raw-carrier.ts'
+export { suitsBrowsers } from './settings.ts'

@@ -32,6 +32,17 @@ export function quicSettings({ cert, key }: QuicTls, limits: QuicLimits): QuicSe
   }
 }
 
+/**
+ * True if Chromium can keep an HTTP/3 connection to this address. Chromium announces that it takes packets of at most 1,472
+ * bytes, and closes the connection when it gets one of 1,473. The library sends probes of growing and shrinking sizes to
+ * find the largest packet that arrives. Version 0.9.0 ignores the limit of the client, and replaces its own option
+ * `maxUdpPayloadSize`: the largest probe has 1,472 bytes on a wildcard address and 16,383 on any other, because Linux
+ * reports the MTU of loopback for all addresses of the machine. The search then reaches 1,473 after about twelve probes.
+ */
+export function suitsBrowsers(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
 /** The library can bind a port that another process uses. Each of them would then get some of the packets. */
 export async function requireFree(host: string, port: number): Promise<void> {
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')

@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts'
 import type { TlsOptions } from './tls.ts'
 
 export interface QuicOptions {
-  /** Default: 127.0.0.1. */
+  /** Default: 127.0.0.1. Browsers are told of HTTP/3 only on `0.0.0.0` and `::`. docs/adapters/carriers/quic.md. */
   host?: string
   /** The UDP port of HTTP/3. 0 picks a free one. It may have the number of the HTTPS port. */
   port: number

@@ -5,7 +5,7 @@ import { openChromium } from '../../engines/chromium.ts'
 import { browser, describeWith, quicLibrary, together } from '../../engines/engines.ts'
 import { verifies } from '../../requirements.ts'
 import { certificate } from './client.ts'
-import { recordsIn, startQuicSite, textOf } from './site.ts'
+import { protection, recordsIn, startQuicSite, textOf } from './site.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -22,26 +22,35 @@ const tick = operation('v1:clock.tick', {
   },
 })
 
+interface Seen {
+  result: number
+  status: number
+  bytes: number[]
+  protocols: string[]
+}
+
 /** Runs in the page: tsconfig has no DOM library, so it is text. */
-const SCRIPT = `(async () => {
+const script = (token: string) => `(async () => {
   const call = async (op, args) => {
-    const body = JSON.stringify({ op, args })
-    return (await fetch('/call', { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json()
+    const headers = { 'content-type': 'application/json', authorization: 'Bearer ${token}' }
+    return (await fetch('/call', { method: 'POST', headers, body: JSON.stringify({ op, args }) })).json()
   }
   const sum = await call('v1:math.add', { a: 1, b: 2 })
   const { stream } = await call('v1:clock.tick', { transport: 'quic' })
   const headers = { accept: stream.accept, authorization: 'otk ' + stream.auth.credential }
-  const bytes = [...new Uint8Array(await (await fetch(stream.location, { headers })).arrayBuffer())]
+  const frames = await fetch(stream.location, { headers })
+  const bytes = [...new Uint8Array(await frames.arrayBuffer())]
   const [page] = performance.getEntriesByType('navigation')
   const protocols = [page, ...performance.getEntriesByType('resource')].map((entry) => entry.nextHopProtocol)
-  return { result: sum.result, bytes, protocols }
+  return { result: sum.result, status: frames.status, bytes, protocols }
 })()`
 
 describeWith(together(quicLibrary, browser), 'Chromium over HTTP/3', () => {
-  // On a machine that stands still for a second, Chromium gives its QUIC connection up.
-  test('calls, and reads the frames of a stream', { retry: 2 }, async () => {
+  test('calls, and reads the frames of a stream', async () => {
     verifies('opencall:325', 'opencall:327')
-    const { port } = await startQuicSite({ operations: [add, tick] })
+    const { token, auth } = protection()
+    // On 127.0.0.1 the server sends packets that are too long for Chromium. See `suitsBrowsers`.
+    const { port } = await startQuicSite({ operations: [add, tick], auth, quic: { port: 0, host: '0.0.0.0' } })
     await using chromium = await openChromium([
       '--enable-quic',
       `--origin-to-force-quic-on=127.0.0.1:${port}`,
@@ -50,9 +59,9 @@ describeWith(together(quicLibrary, browser), 'Chromium over HTTP/3', () => {
     const page = await chromium.newPage()
 
     await page.goto(`https://127.0.0.1:${port}/.well-known/ops`)
-    const seen = (await page.evaluate(SCRIPT)) as { result: number; bytes: number[]; protocols: string[] }
+    const seen = (await page.evaluate(script(token))) as Seen
 
-    expect(seen.result).toBe(3)
+    expect(seen).toMatchObject({ result: 3, status: 200 })
     expect(new Set(seen.protocols)).toEqual(new Set(['h3']))
     const records = recordsIn(Uint8Array.from(seen.bytes)).map((record) => JSON.parse(textOf(record)))
     expect(records).toMatchObject([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }, { n: 5 }, { state: 'complete' }])

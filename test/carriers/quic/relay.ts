@@ -7,6 +7,8 @@ import { once } from 'node:events'
 
 export interface Relay {
   readonly port: number
+  /** The first packet from the server that is longer than the packets of a handshake. */
+  readonly probe: Promise<number>
   pause(): void
   resume(): void
   close(): void
@@ -17,15 +19,18 @@ export async function startRelay(serverPort: number): Promise<Relay> {
   const far = await bind()
   let isPaused = false
   let client: number | undefined
+  const probe = Promise.withResolvers<number>()
   near.on('message', (packet, { port }) => {
     client = port
     if (!isPaused) far.send(packet, serverPort, '127.0.0.1')
   })
   far.on('message', (packet) => {
+    if (packet.length > 1200) probe.resolve(packet.length)
     if (!isPaused && client !== undefined) near.send(packet, client, '127.0.0.1')
   })
   return {
     port: near.address().port,
+    probe: probe.promise,
     pause() {
       isPaused = true
     },

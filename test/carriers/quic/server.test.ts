@@ -1,7 +1,7 @@
 /** A whole server over QUIC, with aioquic as the client: calls, streams and their ends, over HTTP/3 and raw streams. */
 import { once } from 'node:events'
 import { request } from 'node:https'
-import { createToken, jsonSchema, operation } from 'callplane'
+import { jsonSchema, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
 import { Fault } from '../../../src/core/fault.ts'
 import { RECORDS_TYPE } from '../../../src/wire/frames/records.ts'
@@ -9,7 +9,7 @@ import { describeWith, pythonClients, quicLibrary, together } from '../../engine
 import { verifies } from '../../requirements.ts'
 import { certificate } from './client.ts'
 import type { ReadRecord } from './records.ts'
-import { calling, envelopeIn, http3Requests, rawStreams, recordsIn, startQuicSite, textOf } from './site.ts'
+import { calling, envelopeIn, http3Requests, protection, rawStreams, recordsIn, startQuicSite, textOf } from './site.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -49,6 +49,13 @@ const reading = ({ location, accept, auth }: StreamBlock) => ({
 
 const firstOf = (records: readonly ReadRecord[]) => records.slice(0, 1).map(textOf).join()
 const lastOf = (records: readonly ReadRecord[] = []) => records.slice(-1).map(textOf).join()
+
+/** What the HTTPS port says about itself. */
+async function ready(url: string): Promise<{ altSvc: string | undefined; body: unknown }> {
+  const [response] = await once(request(`${url}/ready`, { ca: certificate().cert }).end(), 'response')
+  const [body] = await once(response.setEncoding('utf8'), 'data')
+  return { altSvc: response.headers['alt-svc'], body: JSON.parse(body) }
+}
 
 describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
   test('requests over HTTP/3 are in the request log, without their query', async ({ signal }) => {
@@ -145,15 +152,18 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
     expect([foreign?.status, wrong?.status, right?.status, again?.status]).toEqual([401, 401, 200, 401])
   })
 
-  test('the HTTPS port tells browsers of HTTP/3, and /ready names the carrier', async () => {
-    const { url, port } = await startQuicSite({ operations })
+  test('the HTTPS port tells browsers of HTTP/3 if they can use it, and /ready names the carrier', async () => {
+    const { auth } = protection()
+    const wide = await startQuicSite({ operations, auth, quic: { port: 0, host: '0.0.0.0' } })
+    const narrow = await startQuicSite({ operations })
 
-    const asked = request(`${url}/ready`, { ca: certificate().cert }).end()
-    const [response] = await once(asked, 'response')
-    const [body] = await once(response.setEncoding('utf8'), 'data')
+    const [told, untold] = [await ready(wide.url), await ready(narrow.url)]
 
-    expect(response.headers['alt-svc']).toBe(`h3=":${port}"; ma=3600`)
-    expect(JSON.parse(body)).toMatchObject({ status: 'ok', carriers: { quic: { connected: true } } })
+    expect(told.altSvc).toBe(`h3=":${wide.port}"; ma=3600`)
+    expect(untold.altSvc).toBeUndefined()
+    const hints = [wide, narrow].map(({ lines }) => lines.filter(({ message }) => message.includes('browsers')).length)
+    expect(hints).toEqual([0, 1])
+    expect(untold.body).toMatchObject({ status: 'ok', carriers: { quic: { connected: true } } })
   })
 
   test('raw streams carry one call each, and every later state', async ({ signal }) => {
@@ -207,8 +217,7 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
 
   test('with authentication an envelope brings its credential, and the rest is refused', async ({ signal }) => {
     verifies('opencall:237', 'opencall:326')
-    const { token, hash } = createToken()
-    const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: ['*'] }] }
+    const { token, auth } = protection()
     const { port, rawPort } = await startQuicSite({ operations, auth })
     const envelope = { op: 'v1:math.add', args: { a: 1, b: 2 } }
     const bearer = (credential: string) => ({

@@ -1,5 +1,5 @@
 /** A server with HTTPS, HTTP/3 and raw QUIC on free ports, and the QUIC clients of Python. */
-import type { ServerOptions } from 'callplane'
+import { createToken, type ServerOptions } from 'callplane'
 import type { ResponseEnvelope } from '../../../src/protocols/opencall/wire.ts'
 import { createMemoryLog, type LogLine } from '../../../src/testing/fakes/memory-log.ts'
 import { encodeRecord, RecordDecoder } from '../../../src/wire/frames/records.ts'
@@ -29,6 +29,12 @@ export async function startQuicSite<App>(options: ServerOptions<App>): Promise<Q
     rawPort: portOf('serving raw QUIC streams'),
     close: site.close,
   }
+}
+
+/** A token for all operations, and the option that admits it. Addresses besides loopback need one. */
+export function protection() {
+  const { token, hash } = createToken()
+  return { token, auth: { tokens: [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: ['*'] }] } }
 }
 
 export interface Asked {

@@ -6,6 +6,7 @@ import { networkInterfaces } from 'node:os'
 import { createServer, jsonSchema, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
 import type { TrackFrame } from '../../../src/core/operation/stream.ts'
+import { freePort } from '../../engines/free-port.ts'
 import { verifies } from '../../requirements.ts'
 import { createStepClock, type Site, startSite } from '../../scenarios/server.ts'
 import { Reader } from './reader.ts'
@@ -49,17 +50,11 @@ async function makeOffer(sections?: 'data' | 'video'): Promise<{ type: 'offer'; 
 /** Two ports in a row. */
 async function freePorts(): Promise<[number, number]> {
   for (;;) {
-    const first = createSocket('udp4').bind(0, '127.0.0.1')
-    await once(first, 'listening')
-    const { port } = first.address()
-    const second = createSocket('udp4').bind(port + 1, '127.0.0.1')
-    const isFree = await Promise.race([
-      once(second, 'listening').then(() => true),
-      once(second, 'error').then(() => false),
-    ])
-    first.close()
-    second.close()
-    if (isFree) return [port, port + 1]
+    const port = await freePort()
+    const sockets = [port, port + 1].map((each) => createSocket('udp4').bind(each, '127.0.0.1'))
+    const bound = await Promise.allSettled(sockets.map((socket) => once(socket, 'listening')))
+    for (const socket of sockets) socket.close()
+    if (bound.every(({ status }) => status === 'fulfilled')) return [port, port + 1]
   }
 }
 

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { kafkaBroker, mqttBroker } from '../../engines/engines.ts'
-import { lastingPort } from '../../engines/free-port.ts'
+import { freePort } from '../../engines/free-port.ts'
 import { startKafka } from '../../engines/kafka.ts'
 import { startMosquitto } from '../../engines/mosquitto.ts'
 import { REGION, startSeaweedFs } from '../../engines/seaweedfs.ts'
@@ -88,7 +88,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       const store = `postgres://callplane@${hosts}/postgres`
       const node = new NodeProcess({
         number,
-        port: await lastingPort(),
+        port: await freePort(),
         links,
         root: ROOT,
         args: [

@@ -3,7 +3,7 @@
  * the standby, discards the old primary, and makes a new standby at its place.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { lastingPort } from '../../engines/free-port.ts'
+import { freePort } from '../../engines/free-port.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
 import type { SmallDisk } from './disk.ts'
 import { type Link, openLink } from './link.ts'
@@ -97,7 +97,7 @@ export class Database {
   }
 
   async #startServer(standbyOf?: number): Promise<Postgres> {
-    const own = { parent: this.#options.disk.folder, port: await lastingPort(), settings: SETTINGS }
+    const own = { parent: this.#options.disk.folder, port: await freePort(), settings: SETTINGS }
     return startPostgres({ ...own, ...(standbyOf !== undefined && { standbyOf }) })
   }
 

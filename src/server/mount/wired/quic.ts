@@ -1,5 +1,5 @@
 /** QUIC: HTTP/3 with all routes and with streams, and raw streams on a port of their own. */
-import { createHttp3Carrier, createRawCarrier, loadQuicLibrary } from '../../../carriers/quic/index.ts'
+import { createHttp3Carrier, createRawCarrier, loadQuicLibrary, suitsBrowsers } from '../../../carriers/quic/index.ts'
 import type { Carrier } from '../../../core/ports/carrier.ts'
 import { encodeStreamBegin, encodeStreamEnd, quicPlace } from '../../../protocols/opencall/index.ts'
 import type { Base } from '../../build/base.ts'
@@ -10,6 +10,9 @@ import type { TlsOptions } from '../../options/tls.ts'
 import type { WiredCarrier, WiredParts } from './wired.ts'
 
 const ALPN = 'callplane/1'
+
+const NOT_FOR_BROWSERS =
+  'not announcing HTTP/3 to browsers, because Chromium cannot use it at a single address; listen on 0.0.0.0 or ::'
 
 type Opened = Carrier<{ host: string; port: number }>
 
@@ -50,7 +53,7 @@ export function prepareQuic<App>(quic: QuicOptions, options: ServerOptions<App>,
     name: 'quic',
     transport: { name: 'quic', place: (stream) => quicPlace(stream, port) },
     // Browsers learn from it that this site speaks HTTP/3. RFC 7838.
-    altSvc: () => (isOpen ? `h3=":${port}"; ma=3600` : undefined),
+    altSvc: () => (isOpen && suitsBrowsers(host) ? `h3=":${port}"; ma=3600` : undefined),
     state: () => (isOpen ? { connected: true } : { connected: false, detail: 'The UDP port is closed.' }),
     open(parts) {
       const { log } = parts.env
@@ -61,6 +64,7 @@ export function prepareQuic<App>(quic: QuicOptions, options: ServerOptions<App>,
           const listening = await http3.listen()
           port = listening.port
           log.info({ ...listening }, 'serving HTTP/3')
+          if (!suitsBrowsers(host)) log.info({ host }, NOT_FOR_BROWSERS)
           try {
             if (raw) log.info({ ...(await raw.listen()), alpn: ALPN }, 'serving raw QUIC streams')
           } catch (thrown) {
