@@ -149,7 +149,10 @@ test('an operation keeps the types that its callers send and receive, as plain t
     run: () => ({ id: 'b1' }),
   })
   expectTypeOf(book).toEqualTypeOf<
-    OperationDefinition<unknown, { name: 'v1:book'; args: { on: string; seats?: number | undefined }; result: { id: string } }>
+    OperationDefinition<
+      unknown,
+      { name: 'v1:book'; args: { on: string; seats?: number | undefined }; result: { id: string } }
+    >
   >()
   const valibot = operation('v1:valibot', {
     args: v.object({ seats: v.optional(v.number(), 1) }),
@@ -160,7 +163,9 @@ test('an operation keeps the types that its callers send and receive, as plain t
     OperationDefinition<unknown, { name: 'v1:valibot'; args: { seats?: number | undefined }; result: string }>
   >()
   const arktype = operation('v1:arktype', { args: type({ seats: 'number' }), result: type('string'), run: () => 'b1' })
-  expectTypeOf(arktype).toEqualTypeOf<OperationDefinition<unknown, { name: 'v1:arktype'; args: { seats: number }; result: string }>>()
+  expectTypeOf(arktype).toEqualTypeOf<
+    OperationDefinition<unknown, { name: 'v1:arktype'; args: { seats: number }; result: string }>
+  >()
   const plain = operation('v1:plain', { args: jsonSchema<Item>({}), result: jsonSchema<number>({}), run: () => 1 })
   expectTypeOf(plain).toEqualTypeOf<OperationDefinition<unknown, { name: 'v1:plain'; args: Item; result: number }>>()
   const bare = operation('v1:bare', { run: () => 1 })
@@ -200,6 +205,38 @@ test('ctx.call takes the arguments of the operation it is given and returns its 
     expectTypeOf(await ctx.call(untyped, { id: 7 })).toEqualTypeOf<unknown>()
   }
   expectTypeOf(calling).toBeFunction()
+})
+
+test('an operation keeps the codes of the errors that it declares, and ctx.fail completes them', () => {
+  const errors = {
+    SOLD_OUT: { description: 'No seat is left.' },
+    CLOSED: { description: 'Not open.', retryable: true },
+  }
+  const book = operation('v1:book', {
+    args: z.object({ seats: z.int() }),
+    result: z.string(),
+    errors,
+    run: ({ seats }, ctx) => {
+      expectTypeOf(seats).toEqualTypeOf<number>()
+      if (seats > 9) return ctx.fail('SOLD_OUT', 'Sold out.')
+      return ctx.fail('NOT_DECLARED', 'A code that is not declared stays allowed.')
+    },
+  })
+  expectTypeOf(book).toEqualTypeOf<
+    OperationDefinition<
+      unknown,
+      { name: 'v1:book'; args: { seats: number }; result: string; errors: 'SOLD_OUT' | 'CLOSED' }
+    >
+  >()
+  const define = operationsWith<{ db: object }>()
+  const watch = define('v1:watch', { frame: z.number(), errors, run: () => [1] })
+  type Types = typeof watch extends OperationDefinition<never, infer T> ? T : never
+  expectTypeOf<Types['errors']>().toEqualTypeOf<'SOLD_OUT' | 'CLOSED'>()
+  expectTypeOf<Types['frame']>().toEqualTypeOf<number>()
+  // @ts-expect-error: an error says what it means
+  operation('v1:wrong', { errors: { SOLD_OUT: {} }, run: () => null })
+  // @ts-expect-error: a misspelled field
+  operation('v1:wrong', { errors: { SOLD_OUT: { description: 'No seat.', retry: true } }, run: () => null })
 })
 
 test('a required attachment is defined in ctx.media; any other may be undefined', () => {
@@ -256,7 +293,9 @@ test('injected values are typed, and a server of such operations requires them',
   })
   const plain = operation('v1:plain', { run: () => null })
 
-  expectTypeOf(count).toEqualTypeOf<OperationDefinition<App, { name: 'v1:count'; args: { table: string }; result: number }>>()
+  expectTypeOf(count).toEqualTypeOf<
+    OperationDefinition<App, { name: 'v1:count'; args: { table: string }; result: number }>
+  >()
   const serve = async () => {
     await createServer({ operations: [count, plain], context: { db: { count: async () => 1 } } })
     await createServer({

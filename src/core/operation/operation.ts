@@ -24,7 +24,7 @@ export interface OperationTypes {
   frame?: unknown
   /** The names of its media. */
   media?: string
-  /** The codes of the errors that it declares. */
+  /** The codes of the failures that it declares. */
   errors?: string
 }
 

@@ -175,7 +175,7 @@ export function encodeTombstone({ name, removed: { on, replacement } }: Tombston
 
 /** `transports` are those of this server. */
 export function encodeOperation(operation: Operation, transports: readonly string[]): RegistryEntry {
-  const { name, title, description, schemas, media, chunked, deprecated, cache, stream } = operation
+  const { name, title, description, schemas, media, chunked, deprecated, cache, errors, stream } = operation
   return {
     op: name.full,
     ...(title !== undefined && { title }),
@@ -205,6 +205,16 @@ export function encodeOperation(operation: Operation, transports: readonly strin
       ...(stream.proto !== undefined && { frameProto: stream.proto }),
     }),
     cachingPolicy: cache.policy,
+    ...(Object.keys(errors).length > 0 && { errors: encodeDeclaredErrors(errors) }),
     ...(deprecated && { deprecated: true as const, ...deprecated }),
   }
+}
+
+function encodeDeclaredErrors(errors: Operation['errors']): NonNullable<RegistryEntry['errors']> {
+  return Object.fromEntries(
+    Object.entries(errors).map(([code, { description, remedy, retryable = false }]) => [
+      code,
+      { description, ...(remedy !== undefined && { remedy }), retryable },
+    ]),
+  )
 }

@@ -115,6 +115,8 @@ export interface RegistryEntry {
   /** Our extension: the frames as a protobuf message. */
   frameProto?: string
   cachingPolicy: 'none' | 'server' | 'location'
+  /** Our extension: the codes of the failures that callers should expect. */
+  errors?: Record<string, { description: string; remedy?: string; retryable: boolean }>
   deprecated?: true
   sunset?: string
   replacement?: string
