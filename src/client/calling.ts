@@ -120,6 +120,10 @@ export class Calling {
     }
   }
 
+  schedule(ms: number, act: () => void): () => void {
+    return this.#clock.schedule(ms, act)
+  }
+
   /** Waits as long as a server asked for. */
   pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return this.#clock.wait(ms, signal)

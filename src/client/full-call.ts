@@ -1,8 +1,13 @@
 /** A call of the full client: its result can be a download, and its frames can be looped over. */
-import { type Download, type DownloadableCall, downloadOf } from './downloads/download.ts'
+import { type Download, type DownloadableCall, downloadOf, fetcherOf } from './downloads/download.ts'
 import { PendingCall } from './pending-call.ts'
+import type { FrameStream } from './streams/frame-stream.ts'
+import { Subscription } from './streams/subscription.ts'
+import { waysOfThisRuntime } from './streams/ways.ts'
 
-export class FullCall<Result> extends PendingCall<Result> implements DownloadableCall<Result> {
+export class FullCall<Result> extends PendingCall<Result> implements DownloadableCall<Result>, FrameStream<unknown> {
+  #frames: Subscription<unknown> | undefined
+
   blob(): Promise<Blob> {
     return this.#read((download) => download.blob())
   }
@@ -18,6 +23,27 @@ export class FullCall<Result> extends PendingCall<Result> implements Downloadabl
   /** The deadline of the call ends when its bytes begin. */
   stream(): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     return this.end(async (ended) => (await downloadOf(ended, this.calling, this.options.signal)).stream())
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<unknown, void> {
+    this.claim()
+    return this.#subscription[Symbol.asyncIterator]()
+  }
+
+  close(): void {
+    this.claim()
+    this.#subscription.close()
+  }
+
+  get #subscription(): Subscription<unknown> {
+    this.#frames ??= new Subscription(
+      this.calling,
+      fetcherOf(this.calling),
+      this.outgoing,
+      this.options,
+      waysOfThisRuntime,
+    )
+    return this.#frames
   }
 
   #read<T>(read: (download: Download) => Promise<T>): Promise<T> {

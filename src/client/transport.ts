@@ -43,4 +43,6 @@ export interface Fetcher {
   /** An address relative to the server's, as an absolute one. Throws `UNSAFE_LOCATION`. */
   resolve(uri: string): URL
   fetch(address: URL, init: FetchInit): Promise<Response>
+  /** The caller's token, if the address may have it: for a WebSocket of a browser, which has no headers. */
+  token(address: URL): Promise<string | undefined>
 }

@@ -1,5 +1,6 @@
 /** SHA-256 as OpenCALL writes it. `crypto.subtle` exists only on secure pages, so a page without it cannot verify chunks. */
 import { CallFault } from '../fault.ts'
+import { hex } from '../ids.ts'
 
 export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   if (!globalThis.crypto?.subtle)
@@ -9,5 +10,5 @@ export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
       { outcome: 'failed' },
     )
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-  return `sha256:${Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
+  return `sha256:${hex(digest)}`
 }

@@ -2,6 +2,7 @@
  * The chunks of a result, in order. Each is verified before it is passed on: its place, its length, its checksum and the
  * chain. A lost connection costs one chunk. OpenCALL, "Checksum Chain Semantics".
  */
+import { fromBase64 } from '../base64.ts'
 import type { Calling } from '../calling.ts'
 import { CallFault } from '../fault.ts'
 import { retryAfter } from '../http/http-transport.ts'
@@ -122,8 +123,7 @@ function jsonChunk({ chunk, cursor, encoding, data, total }: Required<ChunkAnswe
 } {
   const { offset, length, checksum, checksumPrevious: previous } = chunk
   const text = String(data ?? '')
-  const bytes =
-    encoding === 'base64' ? Uint8Array.from(atob(text), (char) => char.charCodeAt(0)) : new TextEncoder().encode(text)
+  const bytes = encoding === 'base64' ? fromBase64(text) : new TextEncoder().encode(text)
   return { head: { offset, length, checksum, previous, cursor: cursor ?? null, total }, bytes }
 }
 

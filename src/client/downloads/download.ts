@@ -120,7 +120,7 @@ function isChunked(location: ResultLocation | undefined): boolean {
   return location !== undefined && (location.mimeType !== undefined || /\/ops\/[^/]+\/chunks$/.test(location.uri))
 }
 
-function fetcherOf({ transport }: Calling): Fetcher {
+export function fetcherOf({ transport }: Calling): Fetcher {
   if (transport.fetcher) return transport.fetcher
   throw new CallFault(
     'RESULT_UNREADABLE',

@@ -27,6 +27,10 @@ export class ResultFetcher implements Fetcher {
     return address
   }
 
+  token(address: URL): Promise<string | undefined> {
+    return this.#requests.token(address)
+  }
+
   async fetch(address: URL, init: FetchInit): Promise<Response> {
     let at = address
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {

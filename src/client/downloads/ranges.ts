@@ -1,7 +1,8 @@
 /** Bytes at an address, resumed with `Range` after a lost connection as long as they are the same bytes. */
 import type { Calling } from '../calling.ts'
 import { CallFault } from '../fault.ts'
-import { lost } from '../http/requests.ts'
+import { bytesOf } from '../http/body.ts'
+import { isLost } from '../judge.ts'
 import type { ResultLocation } from '../options.ts'
 import type { Fetcher } from '../transport.ts'
 import { persist } from './persist.ts'
@@ -48,14 +49,13 @@ export async function readRanges(
     let offset = 0
     for (;;) {
       try {
-        for await (const piece of bodyOf(response)) {
+        for await (const piece of bytesOf(response, signal)) {
           offset += piece.byteLength
           yield piece
         }
         if (total === undefined || offset >= total) return
       } catch (thrown) {
-        const fault = lost(thrown, signal, address.href)
-        if (signal?.aborted || tag === null) throw fault
+        if (tag === null || !isLost(thrown)) throw thrown
       }
       // The rest is the same bytes only if the server says so by its tag.
       if (tag === null) throw unreadable(`it ended after ${offset} of ${total} bytes`)
@@ -64,21 +64,6 @@ export async function readRanges(
     }
   }
   return { mimeType, pieces }
-}
-
-async function* bodyOf({ body }: Response): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  if (!body) return
-  // Not every browser can loop over a body.
-  const reader = (body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader()
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return
-      yield value
-    }
-  } finally {
-    void reader.cancel().catch(() => {})
-  }
 }
 
 function strongTag({ headers }: Response): string | null {

@@ -1,6 +1,7 @@
 /** Reads the envelope of a response. Unknown fields are ignored, and wrong types are a fault. */
 import { CallFault } from '../fault.ts'
 import type { Envelope } from '../options.ts'
+import { bytesOf } from './body.ts'
 import { lost } from './requests.ts'
 
 export async function readEnvelope(
@@ -45,27 +46,22 @@ export async function readText(response: Response, maxBytes: number, signal: Abo
   try {
     if (announced !== null && Number(announced) <= maxBytes) return await response.text()
     if (announced !== null) throw await tooLarge(response, maxBytes)
-    return await readCounted(response, maxBytes)
+    return await readCounted(response, maxBytes, signal)
   } catch (thrown) {
     throw lost(thrown, signal, response.url)
   }
 }
 
-async function readCounted(response: Response, maxBytes: number): Promise<string> {
-  if (!response.body) return ''
+async function readCounted(response: Response, maxBytes: number, signal: AbortSignal | undefined): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
-  for (const reader = response.body.getReader(); ; ) {
-    const { done, value } = await reader.read()
-    if (done) return text + decoder.decode()
-    bytes += value.byteLength
-    if (bytes > maxBytes) {
-      void reader.cancel()
-      throw await tooLarge(response, maxBytes)
-    }
-    text += decoder.decode(value, { stream: true })
+  for await (const piece of bytesOf(response, signal)) {
+    bytes += piece.byteLength
+    if (bytes > maxBytes) throw await tooLarge(response, maxBytes)
+    text += decoder.decode(piece, { stream: true })
   }
+  return text + decoder.decode()
 }
 
 async function tooLarge(response: Response, maxBytes: number): Promise<CallFault> {

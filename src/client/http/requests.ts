@@ -15,11 +15,18 @@ export class Requests {
     this.#options = options
   }
 
+  /** The caller's token, if it may go to this address. */
+  async token(address: URL): Promise<string | undefined> {
+    const { token } = this.#options
+    if (!this.addresses.isTrusted(address)) return undefined
+    return typeof token === 'function' ? token() : token
+  }
+
   /** A redirect is returned as it came. */
   async send(address: URL, init: FetchInit): Promise<Response> {
     const isTrusted = this.addresses.isTrusted(address)
     const { token: source } = this.#options
-    const token = isTrusted && init.authorization === undefined ? await tokenOf(source) : undefined
+    const token = init.authorization === undefined ? await this.token(address) : undefined
     const response = await this.#send(address.href, isTrusted, init, token)
     if (response.status !== 401 || token === undefined || typeof source !== 'function') return response
     const renewed = await source(token)
@@ -47,10 +54,6 @@ export class Requests {
       throw lost(thrown, signal, href)
     }
   }
-}
-
-function tokenOf(source: ClientOptions['token']): string | undefined | Promise<string | undefined> {
-  return typeof source === 'function' ? source() : source
 }
 
 /** A failure of the network, or the reason why the caller's signal ended the request. */

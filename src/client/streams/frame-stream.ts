@@ -1,7 +1,7 @@
-/** The frames of a subscription. */
+/** The frames of a stream, as a program sees them. */
 
-/** Leaving the loop ends the subscription. */
-export interface FrameStream<Frame> extends AsyncIterable<Frame>, AsyncDisposable {
-  /** Ends the subscription. */
-  close(): Promise<void>
+/** Loop over it with `for await`. Leaving the loop ends the subscription. */
+export interface FrameStream<Frame> extends AsyncIterable<Frame> {
+  /** Ends the loop and the subscription. */
+  close(): void
 }
