@@ -1,5 +1,5 @@
 /** Frames as server-sent events, read with `fetch`. A slow loop makes the server wait. */
-import { EventDecoder, isEventStream } from '../../wire/http/event-stream.ts'
+import { EventReader, isEventStream } from '../../wire/http/event-reader.ts'
 import { fromBase64 } from '../base64.ts'
 import { CallFault } from '../fault.ts'
 import { bytesOf } from '../http/body.ts'
@@ -34,7 +34,7 @@ async function readResponse(response: Response, { place, push, signal }: Reading
     await response.body?.cancel()
     return { state: 'broken', refused: true }
   }
-  const decoder = new EventDecoder({ maxLength: MAX_EVENT, tooLong })
+  const decoder = new EventReader({ maxLength: MAX_EVENT, tooLong })
   for await (const piece of bytesOf(response, signal)) {
     for (const { event, data, id } of decoder.push(piece)) {
       if (event === 'end') return endIn(data)
@@ -55,6 +55,6 @@ function endIn(data: string): ReaderEnd {
   }
 }
 
-function tooLong(): never {
-  throw new CallFault('DAMAGED_FRAME', 'A frame of the stream is too large.', { outcome: 'failed' })
+function tooLong(): CallFault {
+  return new CallFault('DAMAGED_FRAME', 'A frame of the stream is too large.', { outcome: 'failed' })
 }
