@@ -14,6 +14,7 @@ import type {
   ChunkEnvelope,
   Location,
   MediaEntry,
+  Meta,
   RegistryEntry,
   RequestEnvelope,
   ResponseEnvelope,
@@ -55,10 +56,11 @@ export function danglingPart(name: string): Fault {
 }
 
 /** `locate` returns the absolute address of the result, or of the call if there is no result yet. */
-export function encodeReply(reply: Reply, locate: (reply: Reply) => Location): ResponseEnvelope {
+export function encodeReply(reply: Reply, locate: (reply: Reply) => Location, meta?: Meta): ResponseEnvelope {
   const { requestId, sessionId, expiresAt, state } = reply
   const envelope: ResponseEnvelope = { requestId, state }
   if (sessionId !== undefined) envelope.sessionId = sessionId
+  if (meta) envelope.meta = meta
   if (reply.state === 'error') {
     envelope.error = encodeFault(reply.fault)
     if (reply.fault.retryAfterMs !== undefined) envelope.retryAfterMs = reply.fault.retryAfterMs
@@ -88,10 +90,11 @@ function encodeStream({ endsAt, ticket, integrity, details, ...stream }: StreamR
 }
 
 /** Encodes a result as `encodeReply` does, but directly as text: the intermediate object cost 0.2 µs per response. */
-export function encodeResult({ requestId, sessionId, expiresAt, result }: ResultReply): string {
+export function encodeResult({ requestId, sessionId, expiresAt, result }: ResultReply, meta?: Meta): string {
   const session = sessionId === undefined ? '' : `,"sessionId":${JSON.stringify(sessionId)}`
   const expiry = expiresAt === undefined ? '' : `,"expiresAt":${epochSeconds(expiresAt)}`
-  return `{"requestId":${JSON.stringify(requestId)},"state":"complete"${session},"result":${JSON.stringify(result ?? null)}${expiry}}`
+  const about = meta ? `,"meta":${JSON.stringify(meta)}` : ''
+  return `{"requestId":${JSON.stringify(requestId)},"state":"complete"${session},"result":${JSON.stringify(result ?? null)}${expiry}${about}}`
 }
 
 type ResultReply = Extract<Reply, { state: 'complete'; result: unknown }>
