@@ -101,11 +101,11 @@ export function notOxp({ address, status, contentType, body }: Answer, problem?:
   })
 }
 
-/** The server's own words for a failure. FastAPI writes `detail` where the specification has `message`. */
+/** The server's own words for a failure. Published servers write `detail` or `error` where the specification has `message`. */
 export function saidBy(body: JsonValue | undefined): string | undefined {
   if (!isJsonObject(body)) return undefined
-  const { message, detail } = body
-  const said = message ?? (Array.isArray(detail) ? detail[0] : detail)
+  const { message, detail, error } = body
+  const said = message ?? (Array.isArray(detail) ? detail[0] : detail) ?? error
   return typeof said === 'string' ? said : undefined
 }
 
