@@ -1,10 +1,10 @@
 /** The bodies and headers that the client sends, and the same calls to our own server in all three dialects. */
 import { createToken, operation } from 'callplane'
-import { createOxpClient, type OxpClientOptions, OxpError } from 'callplane/client/oxp'
+import { createOxpClient, type OxpClientOptions } from 'callplane/client/oxp'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { verifies } from '../../requirements.ts'
 import { startSite } from '../../scenarios/server.ts'
-import { startScripted, succeeds } from './scripted-server.ts'
+import { failureOf, startScripted, succeeds } from './scripted-server.ts'
 
 const CALL_ID = '123e4567-e89b-12d3-a456-426614174000'
 
@@ -98,16 +98,11 @@ describe('our server', () => {
   test('each class of failure is an error that says whether the tool ran', async () => {
     const site = await start()
     const oxp = createOxpClient({ url: site.url, token })
-    const failure = (work: Promise<unknown>) =>
-      work.then(
-        () => expect.unreachable(),
-        (thrown: OxpError) => thrown,
-      )
 
-    const unknown = await failure(oxp.call('Calculator.Subtract'))
-    const invalid = await failure(oxp.call('Calculator.Add', { a: 10, b: 'infinity' }))
-    const lacking = await failure(oxp.call('Calculator.Add', { a: 10, b: 5 }))
-    const stranger = await failure(createOxpClient({ url: site.url, token: 'wrong' }).tools())
+    const unknown = await failureOf(oxp.call('Calculator.Subtract'))
+    const invalid = await failureOf(oxp.call('Calculator.Add', { a: 10, b: 'infinity' }))
+    const lacking = await failureOf(oxp.call('Calculator.Add', { a: 10, b: 5 }))
+    const stranger = await failureOf(createOxpClient({ url: site.url, token: 'wrong' }).tools())
 
     expect(unknown).toMatchObject({ code: 'REFUSED', outcome: 'refused', status: 400, toolId: 'Calculator.Subtract' })
     expect(unknown.developerMessage).toContain('is not available')
@@ -115,7 +110,6 @@ describe('our server', () => {
     expect(invalid.forModel()).toMatch(/^Some input parameters are invalid\nb: /)
     expect(lacking).toMatchObject({ code: 'MISSING_REQUIREMENTS', needsUserId: true, missingSecrets: ['salt'] })
     expect(stranger).toMatchObject({ code: 'UNAUTHORIZED', status: 401 })
-    for (const error of [unknown, invalid, lacking, stranger]) expect(error).toBeInstanceOf(OxpError)
   })
 
   test('a token function is asked before each request, and once more after a 401', async () => {

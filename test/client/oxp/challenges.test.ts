@@ -1,12 +1,12 @@
 /** Authorization challenges: shown to a person, polled, and then the call is repeated. */
 import { operation } from 'callplane'
-import { type ChallengeInfo, createOxpClient, OxpError } from 'callplane/client/oxp'
+import { type ChallengeInfo, createOxpClient } from 'callplane/client/oxp'
 import { describe, expect, test } from 'vitest'
 import { verifies } from '../../requirements.ts'
 import { onlyOne, openDesk, PEOPLE } from '../../scenarios/approving.ts'
 import { createStepClock, startSite } from '../../scenarios/server.ts'
 import { browse, CLIENT, startOAuthServer } from '../../security/oauth-server.ts'
-import { type Scripted, startScripted, succeeds } from './scripted-server.ts'
+import { failureOf, type Scripted, startScripted, succeeds } from './scripted-server.ts'
 
 function challenge(url: string, checkUrl?: string): Scripted {
   const authorization = [{ id: 'hub', url, ...(checkUrl !== undefined && { check_url: checkUrl }), color: 'blue' }]
@@ -14,15 +14,6 @@ function challenge(url: string, checkUrl?: string): Scripted {
 }
 
 const status = (value: unknown): Scripted => ({ body: { status: value, more: 1 } })
-
-async function failureOf(work: Promise<unknown>): Promise<OxpError> {
-  const thrown = await work.then(
-    () => expect.unreachable('the call succeeded'),
-    (error: unknown) => error,
-  )
-  if (!(thrown instanceof OxpError)) throw thrown
-  return thrown
-}
 
 describe('our server', () => {
   const provider = (issuer: string) => ({

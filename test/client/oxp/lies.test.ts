@@ -1,9 +1,9 @@
 /** Servers that break the protocol: every call ends in time, with an error that says what happened, and runs once. */
 import type { ServerResponse } from 'node:http'
-import { createOxpClient, OxpError } from 'callplane/client/oxp'
+import { createOxpClient } from 'callplane/client/oxp'
 import { describe, expect, test } from 'vitest'
 import { createStepClock } from '../../scenarios/server.ts'
-import { type Scripted, startScripted, succeeds } from './scripted-server.ts'
+import { failureOf, type Scripted, startScripted, succeeds } from './scripted-server.ts'
 
 const OK = { success: true, value: 1 }
 
@@ -15,15 +15,6 @@ function writes(status: number, headers: Record<string, string>, body: string | 
 }
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
-
-async function failureOf(work: Promise<unknown>): Promise<OxpError> {
-  const thrown = await work.then(
-    () => expect.unreachable('the call succeeded'),
-    (error: unknown) => error,
-  )
-  if (!(thrown instanceof OxpError)) throw thrown
-  return thrown
-}
 
 const LIES: readonly [what: string, lie: Scripted, code: string, says: string | RegExp][] = [
   ['HTML for JSON', writes(200, { 'Content-Type': 'text/html' }, '<h1>Hi</h1>'), 'NOT_OXP', 'text/html'],

@@ -1,15 +1,10 @@
 /** The client with two servers from PyPI. Both differ from the specification: wrapped calls, but plain results and lists. */
-import { createOxpClient, type OxpError } from 'callplane/client/oxp'
+import { createOxpClient } from 'callplane/client/oxp'
 import { expect, test } from 'vitest'
 import { describeWith, toolServers } from '../../engines/engines.ts'
 import { startToolServer } from '../../engines/tool-server.ts'
 import { verifies } from '../../requirements.ts'
-
-const failureOf = (work: Promise<unknown>) =>
-  work.then(
-    () => expect.unreachable('the call succeeded'),
-    (thrown: OxpError) => thrown,
-  )
+import { failureOf } from './scripted-server.ts'
 
 describeWith(toolServers, 'public servers', () => {
   test('universal-tool-server: OTC, with a token, versions and permissions', async () => {

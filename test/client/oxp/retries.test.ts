@@ -1,10 +1,10 @@
 /** Retries: how often, when, under which call id, and what a model is told. */
 import { operation } from 'callplane'
-import { createOxpClient, OxpError } from 'callplane/client/oxp'
+import { createOxpClient } from 'callplane/client/oxp'
 import { describe, expect, test } from 'vitest'
 import { verifies } from '../../requirements.ts'
 import { createGate, createStepClock, startSite } from '../../scenarios/server.ts'
-import { fails, startScripted, succeeds } from './scripted-server.ts'
+import { fails, failureOf, startScripted, succeeds } from './scripted-server.ts'
 
 const NOT_FOUND = {
   message: 'Doorbell ID not found',
@@ -12,15 +12,6 @@ const NOT_FOUND = {
   can_retry: true,
   additional_prompt_content: 'ids: doorbell42,doorbell84',
   retry_after_ms: 500,
-}
-
-async function failureOf(work: Promise<unknown>): Promise<OxpError> {
-  const thrown = await work.then(
-    () => expect.unreachable('the call succeeded'),
-    (error: unknown) => error,
-  )
-  if (!(thrown instanceof OxpError)) throw thrown
-  return thrown
 }
 
 describe('can_retry', () => {

@@ -2,7 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { onTestFinished } from 'vitest'
+import { OxpError } from 'callplane/client/oxp'
+import { expect, onTestFinished } from 'vitest'
 
 export interface Received {
   method: string
@@ -56,4 +57,14 @@ export function succeeds(value: unknown): Scripted {
 
 export function fails(error: object): Scripted {
   return { body: { success: false, error } }
+}
+
+/** The error that the call rejects with. */
+export async function failureOf(work: Promise<unknown>): Promise<OxpError> {
+  const thrown = await work.then(
+    () => expect.unreachable('the call succeeded'),
+    (error: unknown) => error,
+  )
+  if (!(thrown instanceof OxpError)) throw thrown
+  return thrown
 }
