@@ -78,6 +78,13 @@ export const folderRules: readonly FolderRule[] = [
     may: ['^src/client/', CORE, WIRE, '^src/protocols/[^/]+/wire\\.ts$'],
     platform: false,
   },
+  // Hooks on the client, for one framework.
+  {
+    name: 'react',
+    files: '^src/react/',
+    may: ['^src/react/', '^src/client/'],
+    platform: true,
+  },
   {
     name: 'agents',
     files: '^src/agents/',

@@ -40,6 +40,7 @@ test('each planted violation is caught, by its own rule', async () => {
     ['services', 'src/security/knows-a-store.ts', "import '../stores/a/store.ts'"],
     ['testing', 'src/testing/knows-telemetry.ts', "import '../telemetry/log.ts'"],
     ['client', 'src/client/reads-files.ts', "import 'node:fs'"],
+    ['react', 'src/react/knows-the-engine.ts', "import '../engine/engine.ts'"],
     ['client', 'src/client/knows-the-codec.ts', "import '../protocols/a/codec.ts'"],
     ['agents', 'src/agents/knows-a-carrier.ts', "import '../carriers/a/carrier.ts'"],
     ['server', 'src/server/knows-the-cli.ts', "import '../cli/main.ts'"],
