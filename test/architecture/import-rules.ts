@@ -53,9 +53,16 @@ export const folderRules: readonly FolderRule[] = [
   },
   {
     name: 'services',
-    files: '^src/(schemas|encodings|security|telemetry|codegen)/',
+    files: '^src/(schemas|encodings|security|telemetry)/',
     may: [CORE, WIRE, PLATFORM_CODE, '^src/$1/'],
     platform: true,
+  },
+  // Pure, because a server also serves what it generates. The topics are data of the protocol.
+  {
+    name: 'codegen',
+    files: '^src/codegen/',
+    may: [CORE, WIRE, '^src/codegen/', '^src/protocols/[^/]+/(?:wire|topics|kafka-topics)\\.ts$'],
+    platform: false,
   },
   // Schemas and redaction too: `runOperation` checks arguments and results and keeps secrets out as a server does, and
   // with the same code.
