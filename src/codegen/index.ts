@@ -2,3 +2,4 @@
 export type { Catalogue, CatalogueError, CatalogueOperation } from './catalogue.ts'
 export { type CatalogueFacts, readCatalogue } from './read-catalogue.ts'
 export type { GeneratedFile, Target } from './target.ts'
+export { TARGETS, type TargetEntry } from './targets.ts'

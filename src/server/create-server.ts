@@ -192,8 +192,12 @@ async function assemble<App>(
   }
 }
 
-/** Returns what a server with these operations would serve at `/.well-known/ops`. Opens and starts nothing. */
-export function describeOperations(operations: ServerOptions['operations'], now: number): RegistryDocument {
+/** Returns what a server with these operations and transports would serve at `/.well-known/ops`. Starts nothing. */
+export function describeOperations(
+  operations: ServerOptions['operations'],
+  now: number,
+  transports: readonly string[] = [],
+): RegistryDocument {
   const registry = buildRegistry(operations, describeBackend)
-  return encodeRegistry(registry, now)
+  return encodeRegistry(registry, now, { transports })
 }

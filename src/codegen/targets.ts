@@ -1,0 +1,13 @@
+/** The targets, by the option of `callplane generate` that selects each. */
+import { generateJsonSchema } from './json-schema.ts'
+import type { Target } from './target.ts'
+
+export interface TargetEntry {
+  /** For the help of the command. */
+  readonly summary: string
+  readonly target: Target
+}
+
+export const TARGETS: Readonly<Record<string, TargetEntry>> = {
+  'json-schema': { summary: 'All schemas as one JSON Schema document.', target: generateJsonSchema },
+}
