@@ -1,6 +1,7 @@
 /** The targets, by the option of `callplane generate` that selects each. */
 import { generateJsonSchema } from './json-schema.ts'
 import type { Target } from './target.ts'
+import { generateTypes } from './typescript/types.ts'
 
 export interface TargetEntry {
   /** For the help of the command. */
@@ -9,5 +10,6 @@ export interface TargetEntry {
 }
 
 export const TARGETS: Readonly<Record<string, TargetEntry>> = {
+  types: { summary: 'TypeScript types for createClient<Operations>.', target: generateTypes },
   'json-schema': { summary: 'All schemas as one JSON Schema document.', target: generateJsonSchema },
 }
