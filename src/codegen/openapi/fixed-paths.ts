@@ -166,8 +166,8 @@ export function fixedPaths(call: JsonSchema, frames: readonly string[]): JsonObj
           { name: 'Range', in: 'header', required: false, schema: text },
         ],
         responses: {
-          200: { description: 'The whole object.', content: { '*/*': { schema: bytes() } } },
-          206: { description: 'A part of the object.', content: { '*/*': { schema: bytes() } } },
+          200: { description: 'The whole object.', content: { 'application/octet-stream': { schema: bytes() } } },
+          206: { description: 'A part of the object.', content: { 'application/octet-stream': { schema: bytes() } } },
           304: { description: 'The object has not changed.' },
           ...refusals([...FOLLOW_REFUSALS, 416]),
         },
