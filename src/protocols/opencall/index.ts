@@ -1,6 +1,7 @@
 /** Public exports of OpenCALL. */
 export { locateResult } from './addresses.ts'
 export { encodeStreamBegin, encodeStreamEnd } from './codec.ts'
+export { createPublishedDocument } from './discovery/published-document.ts'
 export { encodeRegistry, type RegistryDocument } from './discovery/registry-document.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
 export { createOpenCallRoutes, refusal } from './http/routes.ts'

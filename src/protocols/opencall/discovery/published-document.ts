@@ -1,5 +1,5 @@
 /**
- * A document about all operations, with `schemaHash`. Cached as bytes and rebuilt only when an operation is added, removed or
+ * A document about all operations. Cached as bytes and rebuilt only when an operation is added, removed or
  * passes its sunset. Callers who may call internal operations also get those. All other callers get the same document.
  */
 
@@ -28,6 +28,12 @@ export interface Reader {
   basePath: string
 }
 
+/** The text of a document, and what identifies it. */
+export interface Rendered {
+  text: string
+  tag: string
+}
+
 interface Built {
   plain: Answer
   zipped: Answer
@@ -41,7 +47,7 @@ const MAX_CACHED = 50
 
 export function createPublishedDocument(
   { catalog, env, identify }: PublishingParts,
-  encode: (reader: Reader) => { callVersion: string },
+  render: (reader: Reader) => Rendered,
 ): (exchange: Exchange) => Promise<Answer> {
   /** Keyed by the mount path and the internal operations in the document. Few different sets exist. */
   const built = new Map<string, Built>()
@@ -53,7 +59,7 @@ export function createPublishedDocument(
     let document = built.get(key)
     if (!document || document.of !== catalog.operations || now >= document.validUntil) {
       if (built.size >= MAX_CACHED) built.clear()
-      document = build(withHash(encode({ now, internal, basePath }), env), catalog, env, now, internal.length > 0)
+      document = build(render({ now, internal, basePath }), catalog, env, now, internal.length > 0)
       built.set(key, document)
     }
     const answer = acceptsGzip(exchange.header('accept-encoding')) ? document.zipped : document.plain
@@ -81,25 +87,19 @@ function basePathOf(origin: string): string {
   return origin.replace(/^[^/]*\/\/[^/]*/, '').replace(/\/+$/, '')
 }
 
-interface Hashed {
-  callVersion: string
-  schemaHash: string
-}
-
 /** The later revision, "Top-Level Fields": the hash is of the document without it, with sorted keys. */
-function withHash({ callVersion, ...rest }: { callVersion: string }, env: Environment): Hashed {
+export function withSchemaHash({ callVersion, ...rest }: { callVersion: string }, env: Environment): Rendered {
   const schemaHash = `sha256:${env.digest(canonicalJson({ callVersion, ...rest } as JsonObject))}`
-  return { callVersion, schemaHash, ...rest }
+  return { text: JSON.stringify({ callVersion, schemaHash, ...rest }), tag: schemaHash }
 }
 
 const FOR_EVERYBODY = { 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Encoding' }
 const FOR_ONE = { 'Cache-Control': 'private, no-cache', Vary: 'Accept-Encoding, Authorization' }
 
-function build(document: Hashed, catalog: Catalog, env: Environment, now: number, isForOne: boolean): Built {
-  const text = JSON.stringify(document)
+function build({ text, tag }: Rendered, catalog: Catalog, env: Environment, now: number, isForOne: boolean): Built {
   const headers = { 'Content-Type': 'application/json', ...(isForOne ? FOR_ONE : FOR_EVERYBODY) }
-  const plainTag = `"${document.schemaHash}"`
-  const zippedTag = `"${document.schemaHash}-gzip"`
+  const plainTag = `"${tag}"`
+  const zippedTag = `"${tag}-gzip"`
   return {
     plain: { status: 200, headers: { ...headers, ETag: plainTag }, body: new TextEncoder().encode(text) },
     zipped: { status: 200, headers: { ...headers, ETag: zippedTag, 'Content-Encoding': 'gzip' }, body: env.gzip(text) },

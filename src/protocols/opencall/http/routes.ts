@@ -4,7 +4,7 @@ import { Fault } from '../../../core/fault.ts'
 import { nameInPath } from '../../../core/operation/names.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../../core/ports/exchange.ts'
 import { encodeErrors } from '../discovery/errors-document.ts'
-import { createPublishedDocument } from '../discovery/published-document.ts'
+import { createPublishedDocument, withSchemaHash } from '../discovery/published-document.ts'
 import { atServer, ERRORS_PATH, encodeRegistry } from '../discovery/registry-document.ts'
 import { jsonAnswer, refusalAnswer } from './answers.ts'
 import { CallRoute } from './call-route.ts'
@@ -47,14 +47,18 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
       refuse,
       methods: {
         GET: createPublishedDocument(parts, ({ now, internal, basePath }) =>
-          atServer(encodeRegistry(catalog, now, { internal, listRemoved, transports }), basePath),
+          withSchemaHash(atServer(encodeRegistry(catalog, now, { internal, listRemoved, transports }), basePath), env),
         ),
       },
     },
     {
       path: ERRORS_PATH,
       refuse,
-      methods: { GET: createPublishedDocument(parts, ({ now, internal }) => encodeErrors(catalog, now, internal)) },
+      methods: {
+        GET: createPublishedDocument(parts, ({ now, internal }) =>
+          withSchemaHash(encodeErrors(catalog, now, internal), env),
+        ),
+      },
     },
   ]
 }

@@ -1,0 +1,17 @@
+/** The targets, by the option of `callplane generate` that selects each. */
+import { generateJsonSchema } from './documents/json-schema.ts'
+import { generateOpenApi } from './openapi/openapi.ts'
+import type { Target } from './target.ts'
+import { generateTypes } from './typescript/types.ts'
+
+export interface TargetEntry {
+  /** For the help of the command. */
+  readonly summary: string
+  readonly target: Target
+}
+
+export const TARGETS: Readonly<Record<string, TargetEntry>> = {
+  types: { summary: 'TypeScript types for createClient<Operations>.', target: generateTypes },
+  openapi: { summary: 'An OpenAPI 3.1 document.', target: generateOpenApi },
+  'json-schema': { summary: 'All schemas as one JSON Schema document.', target: generateJsonSchema },
+}
