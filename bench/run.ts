@@ -36,6 +36,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   webrtc: async () => (await import('./suites/webrtc.ts')).webrtc,
   mqtt: async () => (await import('./suites/brokers.ts')).mqtt,
   kafka: async () => (await import('./suites/brokers.ts')).kafka,
+  client: async () => (await import('./suites/client.ts')).client,
   postgres: async () => postgres,
   scale: async () => (await import('./suites/scale.ts')).scale,
 }

@@ -25,7 +25,9 @@ export interface ContenderOptions {
   backend?: 'http' | 'external' | 'wasm'
   /** Port of the remote tool. */
   toolPort?: number
-  /** True to call the tool with node:http alone, without our client. */
+  /** Port of the server that a client calls. */
+  serverPort?: number
+  /** True to call the tool with node:http alone, without our client; of our own clients, the small one. */
   bare?: boolean
   /** Number of rules in the policy. Default: no policy. */
   rules?: number

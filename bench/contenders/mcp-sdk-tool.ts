@@ -1,6 +1,8 @@
 /** The work of a tool written on the MCP SDK for each call: validate, compute, validate. */
 import type { Checks, Pair } from './add-checks.ts'
 
+export const ADD_TOOL = 'Calculator_Add'
+
 export const SERVER_INFO = { name: 'bench', version: '1.0.0' }
 
 /** `structured` encodes the structured value, which differs between the SDK generations. */
@@ -9,7 +11,7 @@ export function callTool<T extends object>(
   asked: { name: string; arguments?: Record<string, unknown> | undefined },
   structured: (value: number) => T,
 ) {
-  if (asked.name !== 'Calculator_Add') return refuse('There is no such tool.')
+  if (asked.name !== ADD_TOOL) return refuse('There is no such tool.')
   if (!args(asked.arguments)) return refuse('The arguments are wrong.')
   const { a, b } = asked.arguments as unknown as Pair
   const value = a + b

@@ -24,6 +24,8 @@ export const start: Contender = async ({ validator }) => {
     return server
   }
   const listener = createServer((request, response) => {
+    // Its client asks for messages of the server, of which there are none.
+    if (request.method !== 'POST') return void response.writeHead(405).end()
     readText(request, async (text) => {
       const server = makeServer()
       const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })

@@ -2,18 +2,23 @@
 import { createServer } from 'node:http'
 import { os } from '@orpc/server'
 import { RPCHandler } from '@orpc/server/node'
-import { createChecks, type Pair, standardOf } from './add-checks.ts'
+import { type Checks, createChecks, type Pair, standardOf } from './add-checks.ts'
 import type { Contender } from './contender.ts'
 import { readText } from './read-text.ts'
 import { serve } from './serve.ts'
 
-export const start: Contender = async ({ validator }) => {
-  const checks = await createChecks(validator)
+export type AddRouter = ReturnType<typeof createRouter>
+
+function createRouter(checks: Checks) {
   const add = os
     .input(standardOf<Pair>(checks.args))
     .output(standardOf<number>(checks.result))
     .handler(({ input: { a, b } }) => a + b)
-  const handler = new RPCHandler({ add })
+  return { add }
+}
+
+export const start: Contender = async ({ validator }) => {
+  const handler = new RPCHandler(createRouter(await createChecks(validator)))
   const server = createServer((request, response) => {
     readText(request, async (text) => {
       const parsed = Object.assign(request, { body: JSON.parse(text) as unknown })

@@ -6,19 +6,24 @@ import type { Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import { initTRPC } from '@trpc/server'
 import { fetchRequestHandler } from '@trpc/server/adapters/fetch'
-import { createChecks, type Pair, parserOf } from './add-checks.ts'
+import { type Checks, createChecks, type Pair, parserOf } from './add-checks.ts'
 import type { Contender } from './contender.ts'
 import { serve } from './serve.ts'
 
-export const start: Contender = async ({ validator }) => {
-  const checks = await createChecks(validator)
+export type AddRouter = ReturnType<typeof createRouter>
+
+function createRouter(checks: Checks) {
   const t = initTRPC.create()
-  const router = t.router({
+  return t.router({
     add: t.procedure
       .input(parserOf<Pair>(checks.args))
       .output(parserOf<number>(checks.result))
       .mutation(({ input: { a, b } }) => a + b),
   })
+}
+
+export const start: Contender = async ({ validator }) => {
+  const router = createRouter(await createChecks(validator))
   const fetch = (req: Request) => fetchRequestHandler({ endpoint: '', req, router, allowBatching: false })
   return serve(createAdaptorServer({ fetch }) as Server)
 }
