@@ -5,7 +5,7 @@
 import type { JsonObject } from '../core/json.ts'
 import { newId } from './ids.ts'
 import { asksToComeBack, faultOf, isLost, problemOf, wrongReply } from './judge.ts'
-import type { CallOptions, ClientOptions, Envelope, Middleware, OutgoingCall } from './options.ts'
+import type { CallOptions, ClientOptions, Envelope, OutgoingCall } from './options.ts'
 import { type Clock, createLimit, type Limit } from './time.ts'
 import type { Received, Transport } from './transport.ts'
 
@@ -15,7 +15,6 @@ export interface Ended {
 }
 
 const RETRIES = 3
-const NO_LAYERS: readonly Middleware[] = []
 const FIRST_DELAY_MS = 200
 const MAX_DELAY_MS = 5_000
 const POLL_AGAIN_MS = 250
@@ -63,10 +62,8 @@ export class Calling {
       this.#extras.observe?.(sent, received)
       return received.envelope
     }
-    const wrapped = (this.#options.use ?? NO_LAYERS).reduceRight<typeof first>(
-      (next, layer) => (sent) => layer(sent, next),
-      first,
-    )
+    const { use } = this.#options
+    const wrapped = use ? use.reduceRight<typeof first>((next, layer) => (sent) => layer(sent, next), first) : first
     const envelope = await wrapped(call)
     const last: Received = received && received.envelope === envelope ? received : { envelope }
     if (envelope.state === 'error') throw faultOf(last)

@@ -28,11 +28,13 @@ export class HttpTransport implements Transport {
   readonly fetcher?: Fetcher
   readonly watch?: NonNullable<Transport['watch']>
   readonly #requests: Requests
+  readonly #calls: URL
   readonly #maxBytes: number
   readonly #encodeUpload: EncodeUpload | undefined
 
   constructor(options: ClientOptions, features?: HttpFeatures) {
     this.#requests = new Requests(new Addresses(options.url, options.trustedOrigins), options)
+    this.#calls = this.#place('/call')
     this.#maxBytes = options.maxResponseBytes ?? MAX_RESPONSE_BYTES
     this.#encodeUpload = features?.encodeUpload
     if (!features) return
@@ -48,7 +50,7 @@ export class HttpTransport implements Transport {
         ? this.#encodeUpload(call, envelope, call.media)
         : { headers: JSON_TYPE, body: JSON.stringify(envelope) }
     const init: FetchInit = { method: 'POST', headers: { ...headers, ...call.headers }, body, signal }
-    return this.#receive(this.#place('/call'), init, call.context.requestId)
+    return this.#receive(this.#calls, init, call.context.requestId)
   }
 
   next({ requestId, location }: Envelope, signal: AbortSignal | undefined): Promise<Received> {
@@ -87,6 +89,7 @@ export class HttpTransport implements Transport {
       return { envelope: { requestId, state: 'complete', location: { uri: new URL(redirect, address).href } }, status }
     }
     const envelope = await readEnvelope(response, this.#maxBytes, init.signal)
+    if (envelope.state === 'complete') return { envelope, status, headers }
     return { envelope, status, headers, retryAfterMs: envelope.retryAfterMs ?? retryAfter(headers.get('retry-after')) }
   }
 }

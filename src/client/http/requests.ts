@@ -26,7 +26,8 @@ export class Requests {
   async send(address: URL, init: FetchInit): Promise<Response> {
     const isTrusted = this.addresses.isTrusted(address)
     const { token: source } = this.#options
-    const token = init.authorization === undefined ? await this.token(address) : undefined
+    const isAsked = source !== undefined && init.authorization === undefined
+    const token = isAsked ? await this.token(address) : undefined
     const response = await this.#send(address.href, isTrusted, init, token)
     if (response.status !== 401 || token === undefined || typeof source !== 'function') return response
     const renewed = await source(token)
