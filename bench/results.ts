@@ -51,7 +51,9 @@ export function roundFigure(value: number): number {
 
 function readKept({ machine, versions }: Pick<Results, 'machine' | 'versions'>): Omit<Results, 'machine' | 'versions'> {
   const before = readResults()
-  return before && isDeepStrictEqual([before.machine, before.versions], [machine, versions])
+  // A package that was added since cannot have changed the figures from before.
+  const same = Object.fromEntries(Object.keys(before?.versions ?? {}).map((name) => [name, versions[name]]))
+  return before && isDeepStrictEqual([before.machine, before.versions], [machine, same])
     ? before
     : { rows: [], goals: [], dates: {} }
 }

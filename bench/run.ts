@@ -37,6 +37,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   mqtt: async () => (await import('./suites/brokers.ts')).mqtt,
   kafka: async () => (await import('./suites/brokers.ts')).kafka,
   client: async () => (await import('./suites/client.ts')).client,
+  types: async () => (await import('./suites/types.ts')).types,
   postgres: async () => postgres,
   scale: async () => (await import('./suites/scale.ts')).scale,
 }
