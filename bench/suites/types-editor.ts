@@ -1,8 +1,10 @@
 /** How long an editor waits for the language server in a program that calls 500 operations, after each edit. */
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { alternate } from '../rounds.ts'
 import { summarise } from '../statistics.ts'
+import { TSSERVER } from '../types/compile.ts'
 import { Editor, placeAfter } from '../types/editor.ts'
 import { NAMESPACE } from '../types/programs.ts'
 import type { Findings, Goal, Row, Settings } from './suite.ts'
@@ -13,6 +15,9 @@ const SUITE = 'types editor'
 const INSTANT_MS = 100
 /** The kernel counts CPU time in hundredths of a second, so one question says too little. */
 const QUESTIONS = 10
+
+/** Version 7 has another language server. */
+const VERSION = (createRequire(TSSERVER)('typescript/package.json') as { version: string }).version
 
 const WAYS = ['completion of api.', `completion of api.${NAMESPACE}.`, 'quick info on a call'] as const
 
@@ -81,6 +86,7 @@ function rowOf(contender: string, samples: readonly Sample[]): Row {
   return {
     suite: SUITE,
     contender,
+    engine: `TypeScript ${VERSION}`,
     figures: {
       'ms of CPU': summarise(samples.map(({ cpuMs }) => cpuMs)).median,
       'ms until the response': summarise(samples.map(({ elapsedMs }) => elapsedMs)).median,

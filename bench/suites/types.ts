@@ -66,7 +66,6 @@ function rowOf({ name }: Subject, version: string, own: readonly Compiled[], our
   }
 }
 
-/** Version 6 decides: it is the one that most programs are checked with. */
 function goalsOf(subjects: readonly Subject[], version: string, samples: readonly Compiled[][]): Goal[] {
   return subjects.flatMap(({ system, name }, at) => {
     if (system === 'callplane') return []

@@ -80,8 +80,8 @@ type BranchKey<Name, Prefix extends string> = Name extends `${Prefix}${infer Fir
 
 /**
  * The operations of `Names`, which begin with a prefix such as `v1:orders.`. Where several names give one key, `Name` is
- * their union. So a branch looks at its own names only: with 500 operations in 50 branches, that is a sixteenth of the
- * work of looking at all.
+ * their union, so a branch looks at its own names only. That halves what the compiler instantiates for 500 operations
+ * in 50 branches.
  */
 type Tree<Ops, Names extends keyof Ops, Prefix extends string, K extends Kind> = {
   readonly [Name in Names as LeafKey<Name, Prefix>]: Leaf<Ops[Name], K>
