@@ -1,5 +1,6 @@
 /** The targets, by the option of `callplane generate` that selects each. */
 import { generateJsonSchema } from './json-schema.ts'
+import { generatePython } from './python/generate.ts'
 import type { Target } from './target.ts'
 
 export interface TargetEntry {
@@ -10,4 +11,8 @@ export interface TargetEntry {
 
 export const TARGETS: Readonly<Record<string, TargetEntry>> = {
   'json-schema': { summary: 'All schemas as one JSON Schema document.', target: generateJsonSchema },
+  python: {
+    summary: 'A client for Python 3.11 and newer: one file, standard library only.',
+    target: generatePython,
+  },
 }
