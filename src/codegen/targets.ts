@@ -1,4 +1,5 @@
 /** The targets, by the option of `callplane generate` that selects each. */
+import { generateGo } from './go/generate.ts'
 import { generateJsonSchema } from './json-schema.ts'
 import { generatePython } from './python/generate.ts'
 import type { Target } from './target.ts'
@@ -15,4 +16,5 @@ export const TARGETS: Readonly<Record<string, TargetEntry>> = {
     summary: 'A client for Python 3.11 and newer: one file, standard library only.',
     target: generatePython,
   },
+  go: { summary: 'A client for Go 1.19 and newer: one file, standard library only.', target: generateGo },
 }

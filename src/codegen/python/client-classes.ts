@@ -1,6 +1,7 @@
 /** The classes through which a program reaches the operations: one for each namespace, and the client. */
 import type { CatalogueOperation } from '../catalogue.ts'
 import type { Namespace } from '../shapes/name-tree.ts'
+import { deprecationText } from '../shapes/operation-texts.ts'
 import type { ShapedOperation } from '../shapes/shape.ts'
 import { docstring, stringLiteral } from './text.ts'
 import { typeText } from './types.ts'
@@ -102,12 +103,4 @@ function told({ name, title, description, errors, deprecated, scopes }: Catalogu
   if (errors.length > 0) lines.push('', 'Fails with:')
   for (const { code, meaning } of errors) lines.push(meaning === undefined ? `- ${code}` : `- ${code}: ${meaning}`)
   return lines.join('\n')
-}
-
-export function deprecationText(
-  name: string,
-  { sunset, replacement }: NonNullable<CatalogueOperation['deprecated']>,
-): string {
-  const end = sunset === undefined ? '' : ` and ends on ${sunset}`
-  return `${name} is deprecated${end}.${replacement === undefined ? '' : ` Use ${replacement} instead.`}`
 }

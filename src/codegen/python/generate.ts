@@ -4,17 +4,18 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Catalogue, CatalogueOperation } from '../catalogue.ts'
 import { FreeNames } from '../free-names.ts'
 import { nameTree } from '../shapes/name-tree.ts'
+import { deprecationText, knownRemedies } from '../shapes/operation-texts.ts'
 import { readShapes } from '../shapes/read-shapes.ts'
 import { pascalCase } from '../shapes/words.ts'
 import type { GeneratedFile } from '../target.ts'
-import { ASYNC, clientLines, deprecationText, namespaceLines, SYNC } from './client-classes.ts'
+import { ASYNC, clientLines, namespaceLines, SYNC } from './client-classes.ts'
 import { readRuntime } from './runtime-text.ts'
 import { attributeName, docstring, stringLiteral } from './text.ts'
 import { declarationLines, mediaDeclaration } from './types.ts'
 
 const TYPING = ['Any', 'Literal', 'NotRequired', 'TypeAlias', 'TypedDict']
 /** Members of the clients themselves. */
-const CLIENT_MEMBERS = ['call', 'start', 'resume', 'registry', 'close']
+const CLIENT_MEMBERS = ['call', 'start', 'stream', 'resume', 'registry', 'close']
 
 export function generatePython(catalogue: Catalogue): GeneratedFile {
   const { title, url, operations } = catalogue
@@ -84,8 +85,6 @@ function opEntry({ name, args, stream, maxSyncMs, deprecated }: CatalogueOperati
   return `${stringLiteral(name)}: _Op(${facts.join(', ')})`
 }
 
-function remedies({ errors, operations }: Catalogue): string[] {
-  const known = [...errors, ...operations.flatMap((operation) => operation.errors)]
-  const told = new Map(known.flatMap(({ code, remedy }) => (remedy === undefined ? [] : [[code, remedy] as const])))
-  return [...told].sort().map(([code, remedy]) => `    ${stringLiteral(code)}: ${stringLiteral(remedy)},`)
+function remedies(catalogue: Catalogue): string[] {
+  return knownRemedies(catalogue).map(([code, remedy]) => `    ${stringLiteral(code)}: ${stringLiteral(remedy)},`)
 }

@@ -221,6 +221,12 @@ class _ClientBase:
     ) -> Run[Any]:
         return Run(self._driver, self._driver.run(_start(self._core.exchange, _Op(op), args, media, options, False)))
 
+    def stream(
+        self, op: str, args: Mapping[str, Any], *, reconnect: bool = True, options: CallOptions = CallOptions()
+    ) -> Stream[Any]:
+        """Subscribes to an operation by its name."""
+        return Stream(self._driver, _Subscription(self._core.exchange, _Op(op), args, options, reconnect))
+
     def resume(self, request_id: str, timeout: float | None = None) -> Run[Any]:
         """Follows a call that was started earlier."""
         return Run(self._driver, _resumed(self._core.exchange, request_id, timeout))

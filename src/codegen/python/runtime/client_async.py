@@ -236,6 +236,12 @@ class _AsyncClientBase:
             self._driver, await self._driver.run(_start(self._core.exchange, _Op(op), args, media, options, False))
         )
 
+    def stream(
+        self, op: str, args: Mapping[str, Any], *, reconnect: bool = True, options: CallOptions = CallOptions()
+    ) -> AsyncStream[Any]:
+        """Subscribes to an operation by its name."""
+        return AsyncStream(self._driver, _Subscription(self._core.exchange, _Op(op), args, options, reconnect))
+
     def resume(self, request_id: str, timeout: float | None = None) -> AsyncRun[Any]:
         """Follows a call that was started earlier."""
         return AsyncRun(self._driver, _resumed(self._core.exchange, request_id, timeout))

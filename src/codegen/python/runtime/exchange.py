@@ -18,6 +18,7 @@ from .http1 import _Body, _Channel, _origin_of, _Response, _send_request
 _MAX_REDIRECTS = 5
 # A reused connection that the server has just closed is not a failed attempt.
 _MAX_IDLE = 8
+_MAX_PAUSE = 3600.0
 _FOREVER = float("inf")
 
 
@@ -242,6 +243,8 @@ class _Exchange:
 
 
 def _pause(seconds: float, deadline: _Deadline) -> _Steps[None]:
+    # A server cannot make a call sleep for ever.
+    seconds = min(seconds, _MAX_PAUSE)
     if seconds >= deadline.left:
         raise _deadline_exceeded(deadline.request_id)
     yield _Sleep(seconds)
