@@ -41,6 +41,9 @@ export const kafkaBroker: TestEngine = engine('Kafka', ['setpriv', 'java'], [joi
 
 export const pythonClients: TestEngine = engine('Python clients', [], [join(own, 'python/made-from')])
 
+/** Compiles generated clients. */
+export const goCompiler: TestEngine = engine('Go', ['setpriv', 'go', 'gofmt'])
+
 /** SeaweedFS: its S3 server, and all that it needs, in one program. */
 export const SEAWEEDFS = join(own, 'python/bin/weed')
 

@@ -14,6 +14,7 @@ import (
 const (
 	heldSeconds = 30
 	pollPause   = 250 * time.Millisecond
+	leastPause  = 20 * time.Millisecond
 )
 
 // opInfo is what the registry says about an operation.
@@ -217,12 +218,15 @@ func (current *call) poll(ctx context.Context, header map[string]string, extra t
 	return current.take(got)
 }
 
-// pauseOf is how long the server asks to wait before the next poll.
+// pauseOf is how long the server asks to wait before the next poll. One that says "at once" is not asked without a pause.
 func pauseOf(now envelope) time.Duration {
-	if now.RetryAfterMs == nil {
+	if now.RetryAfterMs == nil || *now.RetryAfterMs < 0 {
 		return pollPause
 	}
-	return milliseconds(*now.RetryAfterMs)
+	if wait := milliseconds(*now.RetryAfterMs); wait > leastPause {
+		return wait
+	}
+	return leastPause
 }
 
 func (current *call) cancel(ctx context.Context) (Progress, error) {

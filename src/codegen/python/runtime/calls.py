@@ -17,6 +17,7 @@ from .media import Media, _media_entries, _Multipart
 
 _WAIT_SECONDS = 30
 _POLL_SECONDS = 0.25
+_LEAST_PAUSE = 0.02
 _STATES = ("accepted", "pending", "streaming", "complete", "error")
 
 
@@ -168,9 +169,9 @@ def _wait(call: _Call) -> _Steps[None]:
 
 
 def _poll_pause(reply: Mapping[str, Any]) -> float:
-    """A reply says when the next poll may come."""
+    """A reply says when the next poll may come. A server that says "at once" is not asked without a pause."""
     ms = _number(reply.get("retryAfterMs"))
-    return _POLL_SECONDS if ms is None else ms / 1000
+    return _POLL_SECONDS if ms is None else max(_LEAST_PAUSE, ms / 1000)
 
 
 def _poll(call: _Call) -> _Steps[Progress]:

@@ -24,9 +24,15 @@ class _Core:
         trusted = frozenset(_origin_of(origin) for origin in options.trusted_origins)
         self.exchange = _Exchange(_Settings(url.rstrip("/"), trusted, remedies, refreshes, options))
         self.reach = _Reach(self.exchange.home, trusted)
-        self.context = options.context if options.context is not None else ssl.create_default_context()
+        self._context = options.context
         self._warned: set[str] = set()
         self._registry: tuple[str, dict[str, Any]] | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Made for the first secure connection: reading the certificates of the system takes long."""
+        if self._context is None:
+            self._context = ssl.create_default_context()
+        return self._context
 
     def warn(self, op: _Op) -> None:
         """Once for each operation and client."""

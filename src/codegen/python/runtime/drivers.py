@@ -53,7 +53,9 @@ class _SocketConnection:
 class _SocketDriver:
     """Does with blocking sockets what the logic asks for."""
 
-    def __init__(self, token: str | Callable[[], str | None] | None, reach: _Reach, context: ssl.SSLContext) -> None:
+    def __init__(
+        self, token: str | Callable[[], str | None] | None, reach: _Reach, context: Callable[[], ssl.SSLContext]
+    ) -> None:
         self._token = token
         self._reach = reach
         self._context = context
@@ -89,7 +91,7 @@ class _SocketDriver:
                 sock.connect(address)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if effect.scheme == "https":
-                    sock = self._context.wrap_socket(sock, server_hostname=effect.host)
+                    sock = self._context().wrap_socket(sock, server_hostname=effect.host)
                 return _SocketConnection(sock)
             except OSError as error:
                 sock.close()
@@ -150,7 +152,7 @@ class _AsyncDriver:
         self,
         token: str | Callable[[], str | None | Awaitable[str | None]] | None,
         reach: _Reach,
-        context: ssl.SSLContext,
+        context: Callable[[], ssl.SSLContext],
     ) -> None:
         self._token = token
         self._reach = reach
@@ -181,7 +183,7 @@ class _AsyncDriver:
         loop = asyncio.get_running_loop()
         secure: dict[str, Any] = {}
         if effect.scheme == "https":
-            secure = {"ssl": self._context, "server_hostname": effect.host}
+            secure = {"ssl": self._context(), "server_hostname": effect.host}
         for _, _, _, _, address in await loop.getaddrinfo(effect.host, effect.port, type=socket.SOCK_STREAM):
             self._reach.check(effect, str(address[0]))
             try:
