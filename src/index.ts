@@ -11,7 +11,7 @@ export type { AuthDeclaration } from './core/operation/credential.ts'
 export { type OperationOptions, operation, operationsWith, removed } from './core/operation/define.ts'
 export type { BackendSpec, OperationDefinition, OperationTypes, Tombstone } from './core/operation/operation.ts'
 export { Chunked, type ChunkedOptions, type ChunkSource, Located } from './core/operation/returned.ts'
-export type { MediaSlot, RetryRules, Risk } from './core/operation/rules.ts'
+export type { DeclaredError, MediaSlot, RetryRules, Risk } from './core/operation/rules.ts'
 export {
   type Input,
   jsonSchema,

@@ -21,10 +21,16 @@ export const ring = operation('v1:Doorbell.Ring', {
   sideEffecting: true,
   // Ringing twice does no harm, so no idempotency key is required.
   idempotencyRequired: false,
+  errors: {
+    DOORBELL_NOT_FOUND: {
+      description: 'There is no doorbell with this id.',
+      remedy: 'Use one of the ids that the error names.',
+      retryable: true,
+    },
+  },
   run({ doorbell_id }, ctx) {
     if (DOORBELLS.includes(doorbell_id)) return { rung: doorbell_id }
     return ctx.fail('DOORBELL_NOT_FOUND', 'Doorbell ID not found', {
-      retryable: true,
       retryAfterMs: 500,
       promptContent: `ids: ${DOORBELLS.join(',')}`,
       developerMessage: `The doorbell with ID '${doorbell_id}' does not exist.`,

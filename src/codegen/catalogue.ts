@@ -80,6 +80,7 @@ export interface CatalogueMedia {
 
 export interface CatalogueError {
   readonly code: string
-  readonly meaning?: string
+  readonly description?: string
   readonly remedy?: string
+  readonly retryable: boolean
 }

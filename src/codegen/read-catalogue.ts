@@ -153,18 +153,23 @@ function readDeprecation({ sunset, replacement }: JsonObject): NonNullable<Catal
   }
 }
 
-function readErrors(list: unknown): CatalogueError[] {
-  const errors = new Map<string, CatalogueError>()
-  for (const item of Array.isArray(list) ? list : []) {
-    const { code, meaning, remedy } = isJsonObject(item) ? item : { code: item as JsonValue }
-    if (typeof code !== 'string' || errors.has(code)) continue
-    errors.set(code, {
+/** An object by code, as in the registry, or a list of codes or of objects with a code. */
+function readErrors(errors: unknown): CatalogueError[] {
+  const entries = Array.isArray(errors)
+    ? errors.map((item): [unknown, unknown] => (isJsonObject(item) ? [item.code, item] : [item, undefined]))
+    : Object.entries(isJsonObject(errors) ? errors : {})
+  const found = new Map<string, CatalogueError>()
+  for (const [code, fields] of entries) {
+    if (typeof code !== 'string' || found.has(code)) continue
+    const { description, remedy, retryable } = isJsonObject(fields) ? fields : ({} as JsonObject)
+    found.set(code, {
       code,
-      ...(typeof meaning === 'string' && { meaning }),
+      ...(typeof description === 'string' && { description }),
       ...(typeof remedy === 'string' && { remedy }),
+      retryable: retryable === true,
     })
   }
-  return [...errors.values()].sort((one, other) => (one.code < other.code ? -1 : 1))
+  return [...found.values()].sort((one, other) => (one.code < other.code ? -1 : 1))
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {

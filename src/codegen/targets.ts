@@ -1,8 +1,10 @@
 /** The targets, by the option of `callplane generate` that selects each. */
+import { generateJsonSchema } from './documents/json-schema.ts'
 import { generateGo } from './go/generate.ts'
-import { generateJsonSchema } from './json-schema.ts'
+import { generateOpenApi } from './openapi/openapi.ts'
 import { generatePython } from './python/generate.ts'
 import type { Target } from './target.ts'
+import { generateTypes } from './typescript/types.ts'
 
 export interface TargetEntry {
   /** For the help of the command. */
@@ -11,6 +13,8 @@ export interface TargetEntry {
 }
 
 export const TARGETS: Readonly<Record<string, TargetEntry>> = {
+  types: { summary: 'TypeScript types for createClient<Operations>.', target: generateTypes },
+  openapi: { summary: 'An OpenAPI 3.1 document.', target: generateOpenApi },
   'json-schema': { summary: 'All schemas as one JSON Schema document.', target: generateJsonSchema },
   python: {
     summary: 'A client for Python 3.11 and newer: one file, standard library only.',

@@ -51,6 +51,13 @@ const mistakes: [what: string, text: string, problem: RegExp][] = [
   ['nothing', tool('title:'), /:3:\d+ {2}title must be a string, not nothing/],
   ['an unknown word', tool('model: asink'), /:3:8 {2}model is "asink"\. Write sync or async\. Did you mean "async"\?/],
   ['no date', tool('deprecated: { sunset: 2026-02-31 }'), /:3:23 {2}deprecated\.sunset.*Write it as/],
+  [
+    'an error without a meaning',
+    tool('errors: { GONE: { remedy: Look again. } }'),
+    /:3:\d+ {2}errors\.GONE\.desc.*missing/,
+  ],
+  ['a list of errors', tool('errors: [GONE]'), /:3:9 {2}errors must be an object/],
+  ['an error of the server', tool('errors: { PANIC_X: { description: No. } }'), /:1:1 {2}.*"PANIC_X" needs a letter/],
   ['rules that exclude each other', tool('model: async\nttlSeconds: 0'), /:1:1 {2}v1:web\.search: an async operation/],
   ['a handler', tool('run: search.js'), /:3:1 {2}A declared tool is run by its backend/],
   ['a mistake deep in a schema', tool('args:\n  properties:\n    q: { type: strng }'), /:5:16 {2}The args schema/],

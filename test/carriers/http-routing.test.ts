@@ -6,10 +6,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createRequestListener } from '../../src/carriers/http/index.ts'
 import { echo, refuse, route, say, startCarrier, text } from './http-fixture.ts'
 
+const endsInDigit = (path: string) => /\d$/.test(path)
+
 const routes = [
   route('/call', { POST: echo }),
   route('/ops/{id}', { GET: (exchange, { id }) => text(`${id}?${exchange.query}`), DELETE: () => text('', 204) }),
   route('/ops/{id}/{part}', { GET: (_, { id, part }) => text(`${part} of ${id}`) }),
+  { ...route('/ops/{path+}/{end}', { GET: (_, { path, end }) => text(`${end} below ${path}`) }), accepts: endsInDigit },
   route('/ops/{id}/chunks', { GET: (_, { id }) => text(`all chunks of ${id}`) }),
 ]
 
@@ -19,6 +22,11 @@ test.each([
   ['/ops/a%2Fb%3f', 200, 'a/b??'],
   ['/ops/%252e', 200, '%2e?'],
   ['/ops/7/chunks', 200, 'all chunks of 7'],
+  ['/ops/a/b1', 200, 'b1 of a'],
+  ['/ops/a/b%2fb/c/%761', 200, 'v1 below a/b%2fb/c'],
+  ['/ops/a/b/c1', 200, 'c1 below a/b'],
+  ['/ops/a//c1', 404, 'PATH'],
+  ['/ops/a/b/c', 404, 'PATH'],
   ['/ops/7/logs', 200, 'logs of 7'],
   ['/ops/%zz', 400, 'INVALID_PATH'],
   ['/ops/%ff', 400, 'INVALID_PATH'],

@@ -71,3 +71,25 @@ test('a key __proto__ of a schema stays a key', () => {
 
   expect(JSON.stringify(operations[0]?.args)).toBe('{"properties":{"__proto__":{"type":"string"}}}')
 })
+
+test('declared errors are read by code, in any form', () => {
+  const { operations } = readCatalogue({
+    operations: [
+      { op: 'v1:a', errors: { B: { description: 'b', retryable: true }, A: { remedy: 'a' } } },
+      { op: 'v1:b', errors: ['B', { code: 'A' }, 7, 'B'] },
+      { op: 'v1:c', errors: 'none' },
+    ],
+  })
+
+  expect(operations.map(({ errors }) => errors)).toEqual([
+    [
+      { code: 'A', remedy: 'a', retryable: false },
+      { code: 'B', description: 'b', retryable: true },
+    ],
+    [
+      { code: 'A', retryable: false },
+      { code: 'B', retryable: false },
+    ],
+    [],
+  ])
+})

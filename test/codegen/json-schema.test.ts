@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import { generateJsonSchema } from '../../src/codegen/json-schema.ts'
+import { generateJsonSchema } from '../../src/codegen/documents/json-schema.ts'
 import { readCatalogue } from '../../src/codegen/read-catalogue.ts'
 
 test('one document holds every schema, and a validator follows its references', () => {

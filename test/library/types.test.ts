@@ -202,6 +202,35 @@ test('ctx.call takes the arguments of the operation it is given and returns its 
   expectTypeOf(calling).toBeFunction()
 })
 
+test('an operation keeps the codes of the errors that it declares, and ctx.fail completes them', () => {
+  const errors = {
+    SOLD_OUT: { description: 'No seat is left.' },
+    CLOSED: { description: 'Not open.', retryable: true },
+  }
+  const book = operation('v1:book', {
+    args: z.object({ seats: z.int() }),
+    result: z.string(),
+    errors,
+    run: ({ seats }, ctx) => {
+      expectTypeOf(seats).toEqualTypeOf<number>()
+      if (seats > 9) return ctx.fail('SOLD_OUT', 'Sold out.')
+      return ctx.fail('NOT_DECLARED', 'A code that is not declared stays allowed.')
+    },
+  })
+  expectTypeOf(book).toEqualTypeOf<
+    OperationDefinition<unknown, { args: { seats: number }; result: string; errors: 'SOLD_OUT' | 'CLOSED' }>
+  >()
+  const define = operationsWith<{ db: object }>()
+  const watch = define('v1:watch', { frame: z.number(), errors, run: () => [1] })
+  type Types = typeof watch extends OperationDefinition<never, infer T> ? T : never
+  expectTypeOf<Types['errors']>().toEqualTypeOf<'SOLD_OUT' | 'CLOSED'>()
+  expectTypeOf<Types['frame']>().toEqualTypeOf<number>()
+  // @ts-expect-error: an error says what it means
+  operation('v1:wrong', { errors: { SOLD_OUT: {} }, run: () => null })
+  // @ts-expect-error: a misspelled field
+  operation('v1:wrong', { errors: { SOLD_OUT: { description: 'No seat.', retry: true } }, run: () => null })
+})
+
 test('a required attachment is defined in ctx.media; any other may be undefined', () => {
   const slot = { acceptedTypes: ['image/png'], maxBytes: 1_000 }
   operation('v1:photo', {

@@ -49,6 +49,59 @@ describe('business failures', () => {
   })
 })
 
+describe('declared errors', () => {
+  const errors = {
+    OUT_OF_STOCK: { description: 'There are none left.', remedy: 'Order fewer.', retryable: true },
+    NO_SUCH_ARTICLE: { description: 'Nothing has this number.' },
+  }
+  const failing = (code: string, retryable?: boolean) =>
+    operation(`v1:shop.${code}`, {
+      errors,
+      run: (_args, ctx) => ctx.fail(code, 'No.', retryable === undefined ? {} : { retryable }),
+    })
+
+  test('are in the registry, and only for operations that declare them', async () => {
+    const site = await startSite({
+      operations: [failing('OUT_OF_STOCK'), operation('v1:shop.list', { run: () => [] })],
+    })
+
+    const { operations } = (await (await site.request('/.well-known/ops')).json()) as { operations: object[] }
+
+    expect(operations[0]).toMatchObject({
+      errors: {
+        OUT_OF_STOCK: { description: 'There are none left.', remedy: 'Order fewer.', retryable: true },
+        NO_SUCH_ARTICLE: { description: 'Nothing has this number.', retryable: false },
+      },
+    })
+    expect(operations[1]).not.toHaveProperty('errors')
+  })
+
+  test('set whether a failure is retryable; ctx.fail can say otherwise, and other codes stay allowed', async () => {
+    const codes = ['OUT_OF_STOCK', 'NO_SUCH_ARTICLE', 'ANOTHER', 'toString']
+    const site = await startSite({ operations: codes.map((code) => failing(code)) })
+    const other = await startSite({ operations: [failing('OUT_OF_STOCK', false)] })
+
+    const replies = await Promise.all(codes.map((code) => site.call(`v1:shop.${code}`)))
+    const overridden = await other.call('v1:shop.OUT_OF_STOCK')
+
+    expect(replies.map(({ body }) => [body.error?.code, body.error?.cause?.retryable])).toEqual([
+      ['OUT_OF_STOCK', true],
+      ['NO_SUCH_ARTICLE', undefined],
+      ['ANOTHER', undefined],
+      ['toString', undefined],
+    ])
+    expect(overridden.body.error?.cause).toBeUndefined()
+  })
+
+  test.each<[Record<string, { description: string }>, RegExp]>([
+    [{ 'no spaces': { description: 'x' } }, /"no spaces" needs a letter/],
+    [{ PANIC_INTERNAL: { description: 'x' } }, /"PANIC_INTERNAL" needs .* no PANIC_/],
+    [{ EMPTY: { description: ' ' } }, /the error EMPTY needs a description/],
+  ])('with a bad code or no meaning are refused at start: %j', async (bad, message) => {
+    await expect(startSite({ operations: [operation('v1:a', { errors: bad, run: () => 1 })] })).rejects.toThrow(message)
+  })
+})
+
 describe('system failures', () => {
   test('an error the handler did not expect is 500 with a code, and its text stays in the log', async () => {
     verifies('opencall:116', 'opencall:133', 'opencall:139', 'opencall:214')

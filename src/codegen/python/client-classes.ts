@@ -101,6 +101,6 @@ function told({ name, title, description, errors, deprecated, scopes }: Catalogu
   if (deprecated) lines.push('', deprecationText(name, deprecated))
   if (scopes.length > 0) lines.push('', `Needs the scopes ${scopes.join(', ')}.`)
   if (errors.length > 0) lines.push('', 'Fails with:')
-  for (const { code, meaning } of errors) lines.push(meaning === undefined ? `- ${code}` : `- ${code}: ${meaning}`)
+  for (const { code, description: why } of errors) lines.push(why === undefined ? `- ${code}` : `- ${code}: ${why}`)
   return lines.join('\n')
 }

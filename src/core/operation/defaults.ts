@@ -16,6 +16,9 @@ const REMOTE_TIMEOUT_MS = 60_000
 /** Tool Contract v1, "Capability Taxonomy" (docs/readings.md#a27): the list is open. */
 const CAPABILITY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
 
+/** The codes that `errors` may declare. `PANIC_` marks failures of the server. */
+const ERROR_CODE = /^(?!PANIC_)[A-Za-z][\w.-]{0,99}$/
+
 const MODELS: readonly ExecutionModel[] = ['sync', 'async', 'stream']
 const OVERFLOWS: readonly Overflow[] = ['wait', 'latest', 'drop', 'end']
 
@@ -50,6 +53,7 @@ export function completeOperation(
     tool: rules.tool ?? true,
     media: rules.media ?? [],
     cache: rules.cache ?? { policy: 'none' },
+    errors: rules.errors ?? {},
     parseArgs: schemas.parseArgs,
     parseResult: schemas.parseResult,
     schemas: schemas.schemas,
@@ -134,6 +138,18 @@ function check(operation: Operation): void {
     )
   }
   refuseUnless(RISKS.includes(operation.risk), name, `risk "${operation.risk}" is none of ${RISKS.join(', ')}.`)
+  for (const [code, declared] of Object.entries(operation.errors)) {
+    refuseUnless(
+      ERROR_CODE.test(code),
+      name,
+      `the error code "${code}" needs a letter and then letters, digits, "_", "." and "-", at most 100, and no PANIC_ at its start.`,
+    )
+    refuseUnless(
+      typeof declared.description === 'string' && declared.description.trim() !== '',
+      name,
+      `the error ${code} needs a description of what it means.`,
+    )
+  }
   if (deprecated?.sunset !== undefined) sunsetOf(name.full, deprecated.sunset)
   if (deprecated?.replacement !== undefined) parseName(deprecated.replacement)
 }

@@ -1,23 +1,29 @@
 /** `operation()` and what belongs to it: takes what a developer writes, schemas of any library and a function. */
 
-import type { HandlerContext, MediaFile } from '../call/context.ts'
+import type { FailOptions, HandlerContext, MediaFile } from '../call/context.ts'
 import { Fault } from '../fault.ts'
 import type { JsonObject } from '../json.ts'
 import type { AuthDeclaration } from './credential.ts'
 import { parseName } from './names.ts'
 import type { BackendSpec, OperationDefinition, PublishedSchemas, Tombstone } from './operation.ts'
 import type { Chunked, ChunkSource, Returned } from './returned.ts'
-import type { ChunkedRule, MediaSlot, OperationRules } from './rules.ts'
+import type { ChunkedRule, DeclaredError, MediaSlot, OperationRules } from './rules.ts'
 import type { Input, Output, PlainSchema, Schema } from './schema.ts'
 import type { StreamOptions, StreamSummary } from './stream.ts'
 
 /** An untyped plain schema: any object. */
 type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
 
-type Run<A, R, App, M extends Slots> = (
+type Run<A, R, App, M extends Slots, E extends string> = (
   args: A,
-  ctx: HandlerContext & App & { readonly media: RequiredMedia<M> },
+  ctx: HandlerContext & App & DeclaredContext<M, E>,
 ) => R | Promise<R>
+
+interface DeclaredContext<M extends Slots, E extends string> {
+  readonly media: RequiredMedia<M>
+  /** Editors complete the declared codes. `string & {}` keeps the literals apart, so that others stay allowed. */
+  fail(code: E | (string & {}), message: string, options?: FailOptions): never
+}
 
 type Slots = readonly MediaSlot[]
 
@@ -39,12 +45,14 @@ export type OperationOptions<
   M extends Slots = Slots,
   C = ChunkedRule,
   F = Schema,
-> = Omit<OperationRules, 'chunked' | 'media'> & {
+  E extends string = string,
+> = Omit<OperationRules, 'chunked' | 'media' | 'errors'> & {
   args?: A
   result?: R
   media?: M
   chunked?: C
   frame?: F
+  errors?: Readonly<Record<E, DeclaredError>>
   jsonSchema?: PublishedSchemas
 } & (
     | {
@@ -53,7 +61,7 @@ export type OperationOptions<
         chunked?: never
         backend?: never
         auth?: never
-        run: Run<Args<A>, Returned<Output<R>>, App, M>
+        run: Run<Args<A>, Returned<Output<R>>, App, M, E>
       }
     // A separate overload: otherwise a string would match as an iterable of characters.
     | {
@@ -62,7 +70,7 @@ export type OperationOptions<
         chunked: { mimeType: string }
         backend?: never
         auth?: never
-        run: Run<Args<A>, ChunkSource<Beside<Output<R>>> | Chunked<Beside<Output<R>>>, App, M>
+        run: Run<Args<A>, ChunkSource<Beside<Output<R>>> | Chunked<Beside<Output<R>>>, App, M, E>
       }
     | {
         frame?: never
@@ -70,7 +78,7 @@ export type OperationOptions<
         chunked: true
         backend?: never
         auth?: never
-        run: Run<Args<A>, Chunked<Beside<Output<R>>>, App, M>
+        run: Run<Args<A>, Chunked<Beside<Output<R>>>, App, M, E>
       }
     | { frame?: never; stream?: never; chunked?: never; backend: BackendSpec; auth?: AuthDeclaration; run?: never }
     | {
@@ -80,7 +88,7 @@ export type OperationOptions<
         chunked?: never
         backend?: never
         auth?: never
-        run: Run<Args<A>, Frames<F>, App, M>
+        run: Run<Args<A>, Frames<F>, App, M, E>
       }
   )
 
@@ -88,9 +96,13 @@ export type OperationOptions<
 type Received<R, C> = [C] extends [never] ? Output<R> : { kind: 'chunks'; mimeType: string; value?: Output<R> }
 
 /** What an operation keeps of its types. A stream also keeps the type of its frames. */
-type Kept<A, R, C, F> = [F] extends [never]
-  ? { args: Input<A>; result: Received<R, C> }
-  : { args: Input<A>; result: StreamSummary; frame: Output<F> }
+type Kept<A, R, C, F, E> = [F] extends [never]
+  ? [E] extends [never]
+    ? { args: Input<A>; result: Received<R, C> }
+    : { args: Input<A>; result: Received<R, C>; errors: E }
+  : [E] extends [never]
+    ? { args: Input<A>; result: StreamSummary; frame: Output<F> }
+    : { args: Input<A>; result: StreamSummary; frame: Output<F>; errors: E }
 
 export function operation<
   A extends Schema = PlainSchema,
@@ -98,7 +110,11 @@ export function operation<
   const M extends Slots = readonly [],
   C extends ChunkedRule = never,
   F extends Schema = never,
->(name: string, options: OperationOptions<A, R, unknown, M, C, F>): OperationDefinition<unknown, Kept<A, R, C, F>> {
+  E extends string = never,
+>(
+  name: string,
+  options: OperationOptions<A, R, unknown, M, C, F, E>,
+): OperationDefinition<unknown, Kept<A, R, C, F, E>> {
   return define(name, options)
 }
 
@@ -113,17 +129,23 @@ export function operationsWith<App>() {
     const M extends Slots = readonly [],
     C extends ChunkedRule = never,
     F extends Schema = never,
+    E extends string = never,
   >(
     name: string,
-    options: OperationOptions<A, R, App, M, C, F>,
-  ): OperationDefinition<App, Kept<A, R, C, F>> => define(name, options)
+    options: OperationOptions<A, R, App, M, C, F, E>,
+  ): OperationDefinition<App, Kept<A, R, C, F, E>> => define(name, options)
 }
 
 // `never` is assignable to all operation types. The callers state the types, and they do not exist at run time.
-function define<A extends Schema, R extends Schema, App, M extends Slots, C extends ChunkedRule, F extends Schema>(
-  name: string,
-  options: OperationOptions<A, R, App, M, C, F>,
-): OperationDefinition<App, never> {
+function define<
+  A extends Schema,
+  R extends Schema,
+  App,
+  M extends Slots,
+  C extends ChunkedRule,
+  F extends Schema,
+  E extends string,
+>(name: string, options: OperationOptions<A, R, App, M, C, F, E>): OperationDefinition<App, never> {
   const { args, result, frame, stream, jsonSchema, run, backend, auth, ...rules } = options
   parseName(name)
   return {

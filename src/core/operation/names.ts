@@ -12,6 +12,8 @@ export interface OperationName {
 
 // OpenCALL, "Operation Naming Convention": N is a positive integer, so v0, v01 and v1.2 are not versions.
 const NAME = /^v([1-9]\d{0,8}):(?:([A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)*)\.)?([A-Za-z][\w-]*)$/
+/** OpenCALL's later revision writes the version last. */
+const SUFFIXED = /^([A-Za-z][\w.-]*):(v[1-9]\d{0,8})$/
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
 const MAX_LENGTH = 200
 
@@ -30,6 +32,20 @@ export function parseName(text: string): OperationName {
   }
   const [, major, namespace, base] = match
   return { full: text, major: Number(major), base: base as string, ...(namespace && { namespace }) }
+}
+
+/**
+ * The name in the registry: `v1:orders.getItem` for `orders.getItem:v1`. Any other text is returned unchanged. If a text can
+ * be read both ways, such as `v2:v1`, its version is the first part. docs/readings.md#r41.
+ */
+export function registeredName(text: string): string {
+  const match = SUFFIXED.exec(text)
+  return match && !isName(text) ? `${match[2]}:${match[1]}` : text
+}
+
+/** The name that a path addresses: `v1:orders.getItem` for `orders/getItem` or `orders.getItem`, and `v1`. */
+export function nameInPath(path: string, version: string): string {
+  return `${version}:${path.replaceAll('/', '.')}`
 }
 
 /** The lineage an operation belongs to: its name without the version. */

@@ -20,6 +20,8 @@ export interface OperationTypes {
   result: unknown
   /** A frame that a reader of the stream receives. */
   frame?: unknown
+  /** The codes of the failures that it declares. */
+  errors?: string
 }
 
 declare const types: unique symbol

@@ -22,6 +22,16 @@ export interface RetryRules {
   jitter?: 'none' | 'full' | 'equal'
 }
 
+/** A failure that an operation declares: callers learn its code, its meaning and what to do. */
+export interface DeclaredError {
+  /** What the code means. */
+  description: string
+  /** What the caller can do about it. */
+  remedy?: string
+  /** The default of `ctx.fail` for this code (default: false). */
+  retryable?: boolean
+}
+
 /** The limits a call runs under. */
 export interface EffectiveTerms {
   /** Limit of one attempt. */
@@ -66,6 +76,8 @@ export interface OperationRules {
   /** Maximum number of concurrent runs on one node. */
   concurrency?: number
   deprecated?: { sunset?: string; replacement?: string }
+  /** The codes of the business failures that callers should expect. Other codes stay allowed. */
+  errors?: Readonly<Record<string, DeclaredError>>
   /** Requirements that the caller must meet, such as a person's authorization. */
   requires?: Requirements
 }

@@ -56,9 +56,14 @@ export interface Answer {
 
 export type Handle = (exchange: Exchange, params: Readonly<Record<string, string>>) => Answer | Promise<Answer>
 
-/** A path such as `/ops/{id}/chunks`. A `{name}` matches one segment, which the handler receives percent-decoded. */
+/**
+ * A path such as `/ops/{id}/chunks`. A `{name}` matches one segment, which the handler receives percent-decoded. A `{name+}`
+ * matches one or more, which the handler receives as sent: decoded, a slash in a segment would look like a separator.
+ */
 export interface Route {
   readonly path: string
+  /** False for a path that fits the pattern but does not belong to this route. */
+  readonly accepts?: (path: string) => boolean
   readonly methods: Readonly<Partial<Record<HttpMethod, Handle>>>
   /** Builds the response for a failure outside the handlers: an unsupported method, a broken body, a bug. */
   readonly refuse: Refuse

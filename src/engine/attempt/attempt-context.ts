@@ -170,7 +170,9 @@ export class AttemptContext implements BackendContext {
   }
 
   fail(code: string, message: string, options: FailOptions = {}): never {
-    throw new Fault('domain', message, { ...options, code })
+    const { errors } = this.#attempt.job.operation
+    const declared = Object.hasOwn(errors, code) ? errors[code] : undefined
+    throw new Fault('domain', message, { ...(declared?.retryable && { retryable: true }), ...options, code })
   }
 
   async call<T>(operation: string | OperationDefinition<never>, args: unknown, options: ChildOptions = {}): Promise<T> {

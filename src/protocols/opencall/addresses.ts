@@ -4,7 +4,7 @@ import type { ResultLocation } from '../../core/call/instance.ts'
 import type { Reply } from '../../core/call/reply.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import { encodeReply, epochSeconds } from './codec.ts'
-import type { Location, ResponseEnvelope } from './wire.ts'
+import type { Location, Meta, ResponseEnvelope } from './wire.ts'
 
 export interface AddressSettings {
   env: Environment
@@ -13,8 +13,8 @@ export interface AddressSettings {
 }
 
 /** Returns the envelope of a poll response, for event streams and messages. */
-export function replyEnvelope(reply: Reply, client: { readonly origin: string }): ResponseEnvelope {
-  return encodeReply(reply, () => locate(reply, client.origin))
+export function replyEnvelope(reply: Reply, client: { readonly origin: string }, meta?: Meta): ResponseEnvelope {
+  return encodeReply(reply, () => locate(reply, client.origin), meta)
 }
 
 /** Returns the address of a result that is not in the reply, for protocols that serve no addresses themselves. */

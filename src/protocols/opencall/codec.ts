@@ -14,6 +14,7 @@ import type {
   ChunkEnvelope,
   Location,
   MediaEntry,
+  Meta,
   RegistryEntry,
   RequestEnvelope,
   ResponseEnvelope,
@@ -55,10 +56,11 @@ export function danglingPart(name: string): Fault {
 }
 
 /** `locate` returns the absolute address of the result, or of the call if there is no result yet. */
-export function encodeReply(reply: Reply, locate: (reply: Reply) => Location): ResponseEnvelope {
+export function encodeReply(reply: Reply, locate: (reply: Reply) => Location, meta?: Meta): ResponseEnvelope {
   const { requestId, sessionId, expiresAt, state } = reply
   const envelope: ResponseEnvelope = { requestId, state }
   if (sessionId !== undefined) envelope.sessionId = sessionId
+  if (meta) envelope.meta = meta
   if (reply.state === 'error') {
     envelope.error = encodeFault(reply.fault)
     if (reply.fault.retryAfterMs !== undefined) envelope.retryAfterMs = reply.fault.retryAfterMs
@@ -88,10 +90,11 @@ function encodeStream({ endsAt, ticket, integrity, details, ...stream }: StreamR
 }
 
 /** Encodes a result as `encodeReply` does, but directly as text: the intermediate object cost 0.2 µs per response. */
-export function encodeResult({ requestId, sessionId, expiresAt, result }: ResultReply): string {
+export function encodeResult({ requestId, sessionId, expiresAt, result }: ResultReply, meta?: Meta): string {
   const session = sessionId === undefined ? '' : `,"sessionId":${JSON.stringify(sessionId)}`
   const expiry = expiresAt === undefined ? '' : `,"expiresAt":${epochSeconds(expiresAt)}`
-  return `{"requestId":${JSON.stringify(requestId)},"state":"complete"${session},"result":${JSON.stringify(result ?? null)}${expiry}}`
+  const about = meta ? `,"meta":${JSON.stringify(meta)}` : ''
+  return `{"requestId":${JSON.stringify(requestId)},"state":"complete"${session},"result":${JSON.stringify(result ?? null)}${expiry}${about}}`
 }
 
 type ResultReply = Extract<Reply, { state: 'complete'; result: unknown }>
@@ -175,7 +178,7 @@ export function encodeTombstone({ name, removed: { on, replacement } }: Tombston
 
 /** `transports` are those of this server. */
 export function encodeOperation(operation: Operation, transports: readonly string[]): RegistryEntry {
-  const { name, title, description, schemas, media, chunked, deprecated, cache, stream } = operation
+  const { name, title, description, schemas, media, chunked, deprecated, cache, errors, stream } = operation
   return {
     op: name.full,
     ...(title !== undefined && { title }),
@@ -205,6 +208,16 @@ export function encodeOperation(operation: Operation, transports: readonly strin
       ...(stream.proto !== undefined && { frameProto: stream.proto }),
     }),
     cachingPolicy: cache.policy,
+    ...(Object.keys(errors).length > 0 && { errors: encodeDeclaredErrors(errors) }),
     ...(deprecated && { deprecated: true as const, ...deprecated }),
   }
+}
+
+function encodeDeclaredErrors(errors: Operation['errors']): NonNullable<RegistryEntry['errors']> {
+  return Object.fromEntries(
+    Object.entries(errors).map(([code, { description, remedy, retryable = false }]) => [
+      code,
+      { description, ...(remedy !== undefined && { remedy }), retryable },
+    ]),
+  )
 }

@@ -3,18 +3,24 @@
 import { isMediaType } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { registeredName } from '../../core/operation/names.ts'
 import type { PresentedAuth } from '../../core/ports/guard.ts'
 import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._~:-]{1,128}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const MAX_TEXT = 256
+export const MAX_TEXT = 256
 const MAX_MEDIA = 100
 
-export function parseEnvelope(value: JsonValue, strict: boolean): RequestEnvelope {
+/** `addressed` is the operation that the address of the request names. The envelope then needs no `op`. */
+export function parseEnvelope(value: JsonValue, strict: boolean, addressed?: string): RequestEnvelope {
   if (!isJsonObject(value)) throw invalid('', 'The body must be a JSON object: the request envelope.')
-  const { op, args, media, ctx, auth } = value
-  if (typeof op !== 'string') throw invalid('op', 'Name the operation in "op", such as "v1:orders.getItem".')
+  const { op: sent = addressed, args, media, ctx, auth } = value
+  if (typeof sent !== 'string') throw invalid('op', 'Name the operation in "op", such as "v1:orders.getItem".')
+  const op = registeredName(sent)
+  if (addressed !== undefined && op !== addressed) {
+    throw invalid('op', `The path names another operation than "op". Leave "op" out, or send POST /call.`)
+  }
   if (args !== undefined && !isJsonObject(args)) throw invalid('args', '"args" must be an object.')
   const envelope: RequestEnvelope = {
     op,
@@ -22,6 +28,7 @@ export function parseEnvelope(value: JsonValue, strict: boolean): RequestEnvelop
     media: media === undefined ? [] : parseMedia(media),
     ctx: ctx === undefined ? {} : parseContext(ctx, strict),
   }
+  if (addressed !== undefined || op !== sent) envelope.isLater = true
   if (auth !== undefined) envelope.auth = parseAuth(auth)
   return envelope
 }

@@ -1,5 +1,6 @@
 /** OpenCALL's topics on a publish/subscribe broker. "MQTT Binding" and docs/readings.md#r34. */
 
+import { registeredName } from '../../core/operation/names.ts'
 import type { NewStream } from '../../core/ports/frames.ts'
 
 type StreamIds = Pick<NewStream, 'sessionId' | 'operation' | 'requestId' | 'id'>
@@ -15,13 +16,7 @@ const PLAIN = /^[\w.~:-]+$/
 
 /** The operation that a request topic names. */
 export function operationIn(topic: string): string {
-  const level = topic.slice(topic.indexOf('/') + 1)
-  if (!level.includes('%')) return level
-  try {
-    return decodeURIComponent(level)
-  } catch {
-    return level
-  }
+  return registeredName(decodeLevel(topic.slice(topic.indexOf('/') + 1)))
 }
 
 export function responseTopic(requestId: string): string {
@@ -37,6 +32,15 @@ export function frameTopics({ sessionId, operation, requestId, id }: StreamIds):
   const first = `streams/${encodeLevel(sessionId)}/${encodeLevel(operation)}`
   const further = `${first}/${encodeLevel(requestId)}`
   return [first, further, `${further}/${encodeLevel(id)}`]
+}
+
+function decodeLevel(level: string): string {
+  if (!level.includes('%')) return level
+  try {
+    return decodeURIComponent(level)
+  } catch {
+    return level
+  }
 }
 
 /** Ids come from callers: one must not become several levels or a wildcard. A colon is left, as in `v1:device.watch`. */

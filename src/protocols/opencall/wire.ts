@@ -14,6 +14,8 @@ export interface RequestEnvelope {
   media: readonly MediaEntry[]
   ctx: RequestContext
   auth?: PresentedAuth
+  /** True if the caller used a form of the later revision. Its response then has `meta`. docs/readings.md#r40. */
+  isLater?: true
 }
 
 export interface MediaEntry {
@@ -43,8 +45,17 @@ export interface ResponseEnvelope {
   stream?: StreamBody
   expiresAt?: number
   retryAfterMs?: number
+  meta?: Meta
   /** `attempt` is the number of the attempt. The fraction restarts with each attempt. */
   progress?: { fraction: number; message?: string; attempt?: number }
+}
+
+/** The later revision, "Invocation Response Envelope". */
+export interface Meta {
+  /** The name in the registry. */
+  op: string
+  /** From the receipt of the envelope to the response. */
+  durationMs: number
 }
 
 /** Where a caller reads a stream. OpenCALL, "Invocation Response Envelope". */
@@ -115,6 +126,8 @@ export interface RegistryEntry {
   /** Our extension: the frames as a protobuf message. */
   frameProto?: string
   cachingPolicy: 'none' | 'server' | 'location'
+  /** Our extension: the codes of the failures that callers should expect. */
+  errors?: Record<string, { description: string; remedy?: string; retryable: boolean }>
   deprecated?: true
   sunset?: string
   replacement?: string

@@ -6,8 +6,8 @@ import type { AuthBinding } from '../../core/operation/credential.ts'
 import { sunsetOf } from '../../core/operation/defaults.ts'
 import { parseName, parseVersion } from '../../core/operation/names.ts'
 import type { AuthorizationNeed, Requirements } from '../../core/operation/requirements.ts'
-import { type OperationRules, type RetryRules, RISKS } from '../../core/operation/rules.ts'
-import { flag, listOf, object, oneOf, parsed, record, type Shape, text, whole, wholeOrZero } from './shapes.ts'
+import { type DeclaredError, type OperationRules, type RetryRules, RISKS } from '../../core/operation/rules.ts'
+import { flag, listOf, mapOf, object, oneOf, parsed, record, type Shape, text, whole, wholeOrZero } from './shapes.ts'
 
 type Shapes<T> = Record<keyof T, Shape>
 
@@ -40,6 +40,8 @@ const REQUIRES: Shapes<Omit<Requirements, 'answers'>> = {
 
 const CACHE = { policy: oneOf('none', 'server', 'location'), ttlSeconds: whole }
 
+const ERROR: Shapes<DeclaredError> = { description: text, remedy: text, retryable: flag }
+
 const RULES: Shapes<DeclaredRules> = {
   description: text,
   title: text,
@@ -60,6 +62,7 @@ const RULES: Shapes<DeclaredRules> = {
   cache: record(CACHE, { required: { policy: 'Write none, server or location.' } }),
   concurrency: whole,
   deprecated: record(DEPRECATED),
+  errors: mapOf(record(ERROR, { required: { description: 'Say what the code means.' } })),
   requires: record(REQUIRES),
 }
 

@@ -58,6 +58,14 @@ export function listOf(shape: Shape): Shape {
   }
 }
 
+/** An object whose keys the author chooses. */
+export function mapOf(shape: Shape): Shape {
+  return (given, path, problems) => {
+    if (!isObject(given)) problems.add(given.place, `${path} must be an object, not ${describeValue(given)}.`)
+    else for (const [name, { content }] of given.fields) shape(content, `${path}.${name}`, problems)
+  }
+}
+
 /** A string that a parser of core accepts or refuses. */
 export function parsed(parse: (value: string) => unknown): Shape {
   return (given, path, problems) => {

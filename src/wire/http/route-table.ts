@@ -13,9 +13,11 @@ export interface RouteEntry {
   readonly refuse: Refuse
   /** One per segment: an object for a parameter, a string for a literal. Empty for a path without parameters. */
   readonly segments: readonly Segment[]
+  readonly accepts: ((path: string) => boolean) | undefined
 }
 
-type Segment = string | { readonly name: string }
+/** `isMany`: matches one or more segments. */
+type Segment = string | { readonly name: string; readonly isMany: boolean }
 
 export interface RouteTable {
   find(path: string): RouteEntry | undefined
@@ -28,7 +30,9 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
   const seen = new Set<string>()
   for (const route of routes) {
     const segments = parsePattern(route.path)
-    const shape = segments.map((segment) => (typeof segment === 'string' ? segment : '{}')).join('/')
+    const shape = segments
+      .map((segment) => (typeof segment === 'string' ? segment : segment.isMany ? '{+}' : '{}'))
+      .join('/')
     if (seen.has(shape)) {
       throw new Fault('malformed', `Two routes claim the path ${route.path}; give one of them another path.`)
     }
@@ -51,7 +55,7 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
       const parts = path.split('/')
       if (parts[0] !== '' || parts[1] === undefined || parts[1] === '') return undefined
       const candidates = patterns.get(parts[1])
-      return (candidates && firstMatch(candidates, parts)) ?? firstMatch(anywhere, parts)
+      return (candidates && firstMatch(candidates, path, parts)) ?? firstMatch(anywhere, path, parts)
     },
   }
 }
@@ -69,8 +73,13 @@ export function createPathMatcher(pattern: string): (path: string) => Readonly<R
 export function readParams(entry: Pick<RouteEntry, 'segments'>, path: string): Readonly<Record<string, string>> {
   const params: Record<string, string> = {}
   const parts = path.split('/')
-  for (const [index, segment] of entry.segments.entries()) {
-    if (typeof segment !== 'string') params[segment.name] = decodeSegment(parts[index + 1] ?? '')
+  let at = 1
+  for (const segment of entry.segments) {
+    const next = at + (isMany(segment) ? parts.length - entry.segments.length : 1)
+    if (typeof segment !== 'string') {
+      params[segment.name] = segment.isMany ? parts.slice(at, next).join('/') : decodeSegment(parts[at] ?? '')
+    }
+    at = next
   }
   return params
 }
@@ -87,25 +96,36 @@ function decodeSegment(text: string): string {
   }
 }
 
-function firstMatch(entries: readonly RouteEntry[], parts: readonly string[]): RouteEntry | undefined {
-  for (const entry of entries) if (matches(entry.segments, parts)) return entry
+function firstMatch(entries: readonly RouteEntry[], path: string, parts: readonly string[]): RouteEntry | undefined {
+  for (const entry of entries) if (matches(entry.segments, parts) && (entry.accepts?.(path) ?? true)) return entry
   return undefined
 }
 
 function matches(segments: readonly Segment[], parts: readonly string[]): boolean {
-  if (parts.length !== segments.length + 1) return false
-  for (let index = 0; index < segments.length; index += 1) {
-    const segment = segments[index]
-    const part = parts[index + 1]
-    if (typeof segment === 'string' ? part !== segment : part === '') return false
+  /** How many segments a `{name+}` takes besides its own. */
+  const more = parts.length - 1 - segments.length
+  if (more < 0 || (more > 0 && !segments.some(isMany))) return false
+  let at = 1
+  for (const segment of segments) {
+    const end = isMany(segment) ? at + more : at
+    for (; at <= end; at += 1) if (typeof segment === 'string' ? parts[at] !== segment : parts[at] === '') return false
   }
   return true
+}
+
+function isMany(segment: Segment): boolean {
+  return typeof segment !== 'string' && segment.isMany
+}
+
+/** How much a segment of a pattern matches: itself, any one segment, or several. */
+function breadth(segment: Segment): 0 | 1 | 2 {
+  return typeof segment === 'string' ? 0 : segment.isMany ? 2 : 1
 }
 
 /** `/ops/{id}/chunks` comes before `/ops/{id}/{part}`: the pattern with more literals is more specific. */
 function literalsFirst(a: RouteEntry, b: RouteEntry): number {
   for (let index = 0; index < Math.min(a.segments.length, b.segments.length); index += 1) {
-    const order = Number(typeof a.segments[index] !== 'string') - Number(typeof b.segments[index] !== 'string')
+    const order = breadth(a.segments[index] as Segment) - breadth(b.segments[index] as Segment)
     if (order !== 0) return order
   }
   return 0
@@ -117,8 +137,8 @@ function parsePattern(path: string): Segment[] {
     .slice(1)
     .split('/')
     .map((text) => {
-      const name = /^\{(\w+)\}$/.exec(text)?.[1]
-      if (name !== undefined) return { name }
+      const [, name, plus] = /^\{(\w+)(\+?)\}$/.exec(text) ?? []
+      if (name !== undefined) return { name, isMany: plus === '+' }
       if (!/[{}]/.test(text)) return text
       throw new Fault('malformed', `In the route path "${path}" a parameter must be a whole segment, such as {id}.`)
     })
@@ -128,5 +148,5 @@ function entryOf(route: Route, segments: readonly Segment[]): RouteEntry {
   const handles = new Map<string, Handle>(Object.entries(route.methods))
   const get = handles.get('GET')
   if (get) handles.set('HEAD', get)
-  return { handles, allow: [...handles.keys()], refuse: route.refuse, segments }
+  return { handles, allow: [...handles.keys()], refuse: route.refuse, segments, accepts: route.accepts }
 }

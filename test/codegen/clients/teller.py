@@ -9,7 +9,6 @@ from typing import Any
 from callplane_client import AsyncClient, CallOptions, Client, ClientOptions, Fault, Media, Progress
 
 
-
 def options(wish: dict[str, Any]) -> CallOptions:
     timeout = wish.get("timeoutMs")
     return CallOptions(

@@ -7,7 +7,7 @@ import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
 import { type AddressSettings, locate } from '../addresses.ts'
 import { encodeRefusal, encodeReply, encodeResult } from '../codec.ts'
 import { statusOf } from '../faults.ts'
-import type { Location } from '../wire.ts'
+import type { Location, Meta } from '../wire.ts'
 import { prefersRedirect } from './prefer.ts'
 
 /** Responses are for one caller only, so caches must not store them. */
@@ -33,7 +33,7 @@ export function redirectAnswer(requestId: string, uri: string): Answer {
 }
 
 /** Response to the POST that made the call. */
-export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
+export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings, meta?: Meta): Answer {
   if (reply.state === 'error') {
     const failed = statusOf(reply.fault)
     // docs/readings.md#r01: a domain error is 200 for a sync operation and 202 for an async one. Every fault of a
@@ -41,9 +41,9 @@ export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSe
     // If a handler reports that its operation is removed, the status is that of a removed operation.
     const stands = failed >= 500 || reply.fault.kind === 'removed'
     const status = stands ? failed : reply.model === 'async' ? 202 : 200
-    return jsonAnswer(status, encodeReply(reply, neverLocated), retryHeaders(reply.fault))
+    return jsonAnswer(status, encodeReply(reply, neverLocated, meta), retryHeaders(reply.fault))
   }
-  return progressAnswer(reply, exchange, settings)
+  return progressAnswer(reply, exchange, settings, meta)
 }
 
 /** Response to a poll: 200 for every ended call, also for errors (docs/readings.md#r02 and #r03). */
@@ -52,13 +52,13 @@ export function pollAnswer(reply: Reply, exchange: Exchange, settings: AddressSe
   return progressAnswer(reply, exchange, settings)
 }
 
-function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
+function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings, meta?: Meta): Answer {
   if (reply.state === 'complete' && 'result' in reply) {
-    return { status: 200, headers: JSON_HEADERS, body: encodeResult(reply) }
+    return { status: 200, headers: JSON_HEADERS, body: encodeResult(reply, meta) }
   }
   const redirect =
     reply.state === 'complete' && 'location' in reply && followable(reply.location, prefersRedirect(exchange))
-  const envelope = encodeReply(reply, () => locate(reply, exchange.origin, redirect ? settings : undefined))
+  const envelope = encodeReply(reply, () => locate(reply, exchange.origin, redirect ? settings : undefined), meta)
   if (!redirect) return jsonAnswer(202, envelope)
   return jsonAnswer(303, envelope, { Location: envelope.location?.uri ?? '' })
 }

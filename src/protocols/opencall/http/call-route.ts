@@ -1,4 +1,6 @@
-/** `POST /call`: reads the envelope and its attachments, makes the call, and encodes the reply. */
+/**
+ * `POST /call` and `POST /ops/{path}/{version}`: reads the envelope and its attachments, makes the call, and encodes the reply.
+ */
 
 import type { MediaInput } from '../../../core/call/call.ts'
 import { bareType } from '../../../core/call/media.ts'
@@ -14,9 +16,11 @@ import type { AddressSettings } from '../addresses.ts'
 import { decodeCall, referencedMedia } from '../codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from '../envelope.ts'
 import { namingRemoved } from '../faults.ts'
+import { startMeta, type Told } from '../meta.ts'
 import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope } from '../wire.ts'
-import { callAnswer, pollAnswer, refusalAnswer } from './answers.ts'
+import { callAnswer, refusalAnswer } from './answers.ts'
+import { agreedKey } from './idempotency-key.ts'
 import type { OpenCallParts } from './parts.ts'
 import { preferredWaitMs } from './prefer.ts'
 import { receiveMultipart, type UploadParts } from './uploads.ts'
@@ -40,34 +44,39 @@ export class CallRoute {
     this.#readWish = readWish(parts.transports)
   }
 
-  /** Creates a promise only if the body is not complete yet or the call does not end synchronously. */
-  call(exchange: Exchange): Answer | Promise<Answer> {
+  /**
+   * `addressed` is the operation that the path names. Creates a promise only if the body is not complete yet or the call
+   * does not end synchronously.
+   */
+  call(exchange: Exchange, addressed?: string): Answer | Promise<Answer> {
     try {
       const type = bareType(exchange.header('content-type') ?? '')
-      if (type === 'multipart/form-data') return this.#callWithParts(exchange)
+      if (type === 'multipart/form-data') return this.#callWithParts(exchange, addressed)
       if (type !== 'application/json') throw wrongType(type)
       const text = exchange.text(this.#parts.settings.maxEnvelopeBytes)
-      return text instanceof Promise ? this.#callWhenRead(text, exchange) : this.#callWith(text, exchange)
+      return text instanceof Promise
+        ? this.#callWhenRead(text, exchange, addressed)
+        : this.#callWith(text, exchange, addressed)
     } catch (thrown) {
       return this.#refuse(thrown, null)
     }
   }
 
-  async #callWhenRead(text: Promise<string>, exchange: Exchange): Promise<Answer> {
+  async #callWhenRead(text: Promise<string>, exchange: Exchange, addressed: string | undefined): Promise<Answer> {
     let read: string
     try {
       read = await text
     } catch (thrown) {
       return this.#refuse(thrown, null)
     }
-    return this.#callWith(read, exchange)
+    return this.#callWith(read, exchange, addressed)
   }
 
-  #callWith(text: string, exchange: Exchange): Answer | Promise<Answer> {
+  #callWith(text: string, exchange: Exchange, addressed: string | undefined): Answer | Promise<Answer> {
     let sent: JsonValue = null
     try {
       sent = parseJsonText(text)
-      const envelope = parseEnvelope(sent, this.#parts.settings.strict)
+      const envelope = this.#parse(sent, exchange, addressed)
       const identify = this.#parts.identify(presentedBy(exchange, envelope))
       const answering = this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
       if (!(answering instanceof Promise)) return answering
@@ -77,12 +86,19 @@ export class CallRoute {
     }
   }
 
-  async #callWithParts(exchange: Exchange): Promise<Answer> {
+  #parse(sent: JsonValue, exchange: Exchange, addressed: string | undefined): RequestEnvelope {
+    const envelope = parseEnvelope(sent, this.#parts.settings.strict, addressed)
+    const header = exchange.header('idempotency-key')
+    if (header !== undefined) envelope.ctx.idempotencyKey = agreedKey(header, envelope.ctx.idempotencyKey)
+    return envelope
+  }
+
+  async #callWithParts(exchange: Exchange, addressed: string | undefined): Promise<Answer> {
     let sent: JsonValue = null
     let known: RequestEnvelope | undefined
     const parse = (value: JsonValue) => {
       sent = value
-      known = parseEnvelope(value, this.#parts.settings.strict)
+      known = this.#parse(value, exchange, addressed)
       return known
     }
     // Parts may arrive before the envelope. The caller is then identified without the envelope's `auth`.
@@ -128,6 +144,7 @@ export class CallRoute {
   ): Answer | Promise<Answer> {
     const { calls, env, settings } = this.#parts
     const requestId = envelope.ctx.requestId ?? env.newId()
+    const told: Told = { op: envelope.op, meta: startMeta(envelope, env.clock) }
     const call = decodeCall(envelope, requestId, media, exchange.header('traceparent'))
     if (uploads !== undefined) call.uploads = uploads
     const replying = calls.call(call, identify, {
@@ -136,16 +153,15 @@ export class CallRoute {
       hold: true,
       stream: this.#readWish,
     })
-    if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange, envelope.op))
-    return this.#answer(replying, exchange, envelope.op)
+    if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange, told))
+    return this.#answer(replying, exchange, told)
   }
 
-  #answer(reply: Reply, exchange: Exchange, op: string): Answer {
-    if (reply.state === 'complete') return callAnswer(reply, exchange, this.#addresses)
-    if (reply.state !== 'error') return pollAnswer(reply, exchange, this.#addresses)
+  #answer(reply: Reply, exchange: Exchange, { op, meta }: Told): Answer {
+    if (reply.state !== 'error') return callAnswer(reply, exchange, this.#addresses, meta?.())
     const { fault } = reply
     const told = fault.kind === 'removed' ? { ...reply, fault: namingRemoved(fault, op) } : reply
-    return callAnswer(told, exchange, this.#addresses)
+    return callAnswer(told, exchange, this.#addresses, meta?.())
   }
 }
 

@@ -1,6 +1,7 @@
 /** HTTP routes of OpenCALL. */
 
 import { Fault } from '../../../core/fault.ts'
+import { nameInPath } from '../../../core/operation/names.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../../core/ports/exchange.ts'
 import { createRegistryDocument } from '../registry-document.ts'
 import { jsonAnswer, refusalAnswer } from './answers.ts'
@@ -22,6 +23,12 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
       methods: { POST: (exchange) => calling.call(exchange) },
     },
     {
+      path: '/ops/{path+}/{version}',
+      accepts: (path) => VERSIONED.test(path),
+      refuse: (_exchange, why) => refusal(why, env.newId(), PATH_ADVICE),
+      methods: { POST: (exchange, { path = '', version = '' }) => calling.call(exchange, nameInPath(path, version)) },
+    },
+    {
       path: '/ops/{id}',
       refuse,
       methods: {
@@ -41,6 +48,13 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
   ]
 }
 
+/**
+ * Only a path that ends in a version names an operation. The others are about calls, or are not ours. A full version
+ * (`name@1.0.0`) is part of a registry key, and not of a path. docs/readings.md#r42.
+ */
+const VERSIONED = /^[^@]+\/v\d+$/
+
+const PATH_ADVICE = 'Send POST to this path to invoke the operation; GET /.well-known/ops lists the operations.'
 const CALL_ADVICE = 'Send POST /call to invoke an operation; GET /.well-known/ops lists the operations.'
 
 /** Response to a request that did not reach a route's handler. */

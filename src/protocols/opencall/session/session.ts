@@ -21,6 +21,7 @@ import { replyEnvelope } from '../addresses.ts'
 import { decodeCall, encodeRefusal, encodeResult, referencedMedia } from '../codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from '../envelope.ts'
 import { namingRemoved } from '../faults.ts'
+import { startMeta, type Told } from '../meta.ts'
 import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope, ResponseEnvelope } from '../wire.ts'
 import { answerBuiltIn, type BuiltIn, type BuiltInParts, builtIn, hasEnded } from './built-in.ts'
@@ -192,27 +193,28 @@ class OpenCallSession implements Session {
     const { calls } = this.#parts
     const { replyTo } = this.#connection
     if (replyTo) receipt.owed = calls.oweReply(replyTo)
+    const told: Told = { op, meta: startMeta(envelope, this.#parts.env.clock) }
     const replying = calls.call(call, () => receipt.identify(identify), receipt)
-    if (replying instanceof Promise) return replying.then((reply) => this.#reply(reply, op, requestId, receipt))
-    return this.#reply(replying, op, requestId, receipt)
+    if (replying instanceof Promise) return replying.then((reply) => this.#reply(reply, told, requestId, receipt))
+    return this.#reply(replying, told, requestId, receipt)
   }
 
-  #reply(reply: Reply, op: string, requestId: string, receipt: Receipt): void | Promise<void> {
+  #reply(reply: Reply, told: Told, requestId: string, receipt: Receipt): void | Promise<void> {
     const { owed } = receipt
     // A call that is cut off because the server shuts down can run on another one.
     if (this.#redelivers && !receipt.isRecorded && this.#leaving.isAborted && isCanceled(reply)) throw cutOff()
     if (!hasEnded(reply)) {
-      const first = this.#encode(reply, op)
+      const first = this.#encode(reply, told)
       return after(this.#send(first), () => this.#push(requestId, receipt.caller, first, owed))
     }
-    const sending = this.#sendEnd(reply, op)
+    const sending = this.#sendEnd(reply, told)
     return owed?.isKept ? after(sending, () => this.#track(this.#pay(owed))) : sending
   }
 
-  #sendEnd(reply: Reply, op: string): void | Promise<void> {
+  #sendEnd(reply: Reply, told: Told): void | Promise<void> {
     if (reply.state === 'complete' && 'result' in reply)
-      return this.#connection.send(encodeResult(reply), reply.requestId)
-    return this.#send(this.#encode(reply, op))
+      return this.#connection.send(encodeResult(reply, told.meta?.()), reply.requestId)
+    return this.#send(this.#encode(reply, told))
   }
 
   /** Sends every later state of a call once, also if the peer asks for it several times. */
@@ -236,7 +238,7 @@ class OpenCallSession implements Session {
     owed: OwedReply | undefined,
   ): Promise<void> {
     const { signal } = this.#leaving
-    let last = JSON.stringify(withoutTicket(first))
+    let last = JSON.stringify(asLaterState(first))
     let isEnd = false
     const sendStates = async () => {
       for await (const reply of this.#parts.calls.watch(caller, requestId, signal)) {
@@ -278,10 +280,11 @@ class OpenCallSession implements Session {
     owed.release()
   }
 
-  #encode(reply: Reply, op?: string): ResponseEnvelope {
-    if (op === undefined || reply.state !== 'error' || reply.fault.kind !== 'removed')
-      return replyEnvelope(reply, this.#connection)
-    return replyEnvelope({ ...reply, fault: namingRemoved(reply.fault, op) }, this.#connection)
+  #encode(reply: Reply, told?: Told): ResponseEnvelope {
+    const meta = told?.meta?.()
+    if (!told || reply.state !== 'error' || reply.fault.kind !== 'removed')
+      return replyEnvelope(reply, this.#connection, meta)
+    return replyEnvelope({ ...reply, fault: namingRemoved(reply.fault, told.op) }, this.#connection, meta)
   }
 
   #send(envelope: ResponseEnvelope): void | Promise<void> {
@@ -296,8 +299,8 @@ class OpenCallSession implements Session {
   }
 }
 
-/** A later state of the same stream has no ticket, because each ticket is told once. */
-function withoutTicket(envelope: ResponseEnvelope): ResponseEnvelope {
+/** A later state of the same call has no ticket, because each ticket is told once, and no `meta`. */
+function asLaterState({ meta: _meta, ...envelope }: ResponseEnvelope): ResponseEnvelope {
   if (!envelope.stream?.auth) return envelope
   const { auth: _, ...stream } = envelope.stream
   return { ...envelope, stream }

@@ -1,10 +1,10 @@
 /** All schemas of a server in one JSON Schema document: `#/$defs/v1:orders.getItem/$defs/args`. */
-import type { JsonObject } from '../core/json.ts'
-import { encodePointer } from '../core/json-pointer.ts'
-import type { Catalogue, CatalogueOperation, JsonSchema } from './catalogue.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { encodePointer } from '../../core/json-pointer.ts'
+import type { Catalogue, CatalogueOperation, JsonSchema } from '../catalogue.ts'
+import { flatten } from '../schemas/flatten.ts'
+import type { GeneratedFile } from '../target.ts'
 import { jsonText } from './json-text.ts'
-import { flatten } from './schemas/flatten.ts'
-import type { GeneratedFile } from './target.ts'
 
 export function generateJsonSchema({ title, operations }: Catalogue): GeneratedFile {
   const document = {
