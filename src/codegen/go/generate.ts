@@ -6,7 +6,7 @@ import { type Namespace, nameTree } from '../shapes/name-tree.ts'
 import { deprecationText, knownRemedies } from '../shapes/operation-texts.ts'
 import { readShapes } from '../shapes/read-shapes.ts'
 import type { ShapedOperation } from '../shapes/shape.ts'
-import { pascalCase } from '../shapes/words.ts'
+import { pascalName } from '../shapes/words.ts'
 import type { GeneratedFile } from '../target.ts'
 import { readRuntime } from './runtime-text.ts'
 import { comment, stringLiteral } from './text.ts'
@@ -23,8 +23,8 @@ export function generateGo(catalogue: Catalogue): GeneratedFile {
   const free = new FreeNames([...taken, ...shapes.declarations.map(({ name }) => name)])
   const printer = new TypePrinter(shapes.declarations, free)
   const root = nameTree(shapes.operations, {
-    memberName: (part) => pascalCase(part),
-    typeName: (path) => (path === '' ? 'Client' : free.take(`${pascalCase(path)}Namespace`)),
+    memberName: (part) => pascalName(part),
+    typeName: (path) => (path === '' ? 'Client' : free.take(`${pascalName(path)}Namespace`)),
     taken: CLIENT_MEMBERS,
   })
   const blocks = [

@@ -13,10 +13,13 @@ export function stringLiteral(text: string): string {
   return `"${inner}"`
 }
 
-/** A comment that gofmt leaves as it is: without headings, links and indented lines. */
+/** A comment that gofmt leaves as it is: without headings, links, indented lines, and quotes that it would curl. */
 export function comment(text: string, indent = ''): string[] {
   return plainLines(text).map((line) => {
-    const plain = line.trim().replace(/^[#[]/, '- $&')
+    const plain = line
+      .trim()
+      .replace(/''+|``+/g, '"')
+      .replace(/^[#[]/, '- $&')
     return plain === '' ? `${indent}//` : `${indent}// ${plain}`
   })
 }

@@ -9,7 +9,7 @@ import {
   type Shape,
   withoutNull,
 } from '../shapes/shape.ts'
-import { pascalCase } from '../shapes/words.ts'
+import { pascalName } from '../shapes/words.ts'
 import { comment, fieldTag, isTagName, stringLiteral } from './text.ts'
 
 const SIMPLE = {
@@ -76,7 +76,7 @@ export class TypePrinter {
     const enums: string[][] = []
     const free = new FreeNames()
     const members = fields.map((field) => {
-      const member = free.take(pascalCase(field.name))
+      const member = free.take(pascalName(field.name))
       return this.#memberLines(name, member, field, enums)
     })
     // A blank line between two fields: gofmt would align neighbours.
@@ -135,7 +135,7 @@ function enumLines(
   const known = description ?? 'One of these values. A newer server may send others.'
   return [
     [...told(name, known), `type ${name} string`],
-    ...values.map((value) => [`const ${names.take(pascalCase(name, value))} ${name} = ${stringLiteral(value)}`]),
+    ...values.map((value) => [`const ${names.take(pascalName(name, value))} ${name} = ${stringLiteral(value)}`]),
   ]
 }
 
@@ -162,7 +162,7 @@ function hasNil(text: string): boolean {
 /** The files that an operation takes. */
 export function mediaLines(name: string, slots: readonly CatalogueMedia[]): string[][] {
   const free = new FreeNames(['media'])
-  const named = slots.map((slot) => ({ slot, member: free.take(pascalCase(slot.name)) }))
+  const named = slots.map((slot) => ({ slot, member: free.take(pascalName(slot.name)) }))
   const body = named.flatMap(({ slot, member }, index) => [
     ...(index === 0 ? [] : ['']),
     ...comment(mediaText(slot), '\t'),

@@ -6,7 +6,7 @@ import { FreeNames } from '../free-names.ts'
 import { nameTree } from '../shapes/name-tree.ts'
 import { deprecationText, knownRemedies } from '../shapes/operation-texts.ts'
 import { readShapes } from '../shapes/read-shapes.ts'
-import { pascalCase } from '../shapes/words.ts'
+import { pascalName } from '../shapes/words.ts'
 import type { GeneratedFile } from '../target.ts'
 import { ASYNC, clientLines, namespaceLines, SYNC } from './client-classes.ts'
 import { readRuntime } from './runtime-text.ts'
@@ -28,7 +28,7 @@ export function generatePython(catalogue: Catalogue): GeneratedFile {
     .map(({ operation, typeName }) => ({ operation, type: free.take(`${typeName}Media`) }))
   const root = nameTree(shapes.operations, {
     memberName: attributeName,
-    typeName: (path) => free.take(`${pascalCase(path)}Namespace`),
+    typeName: (path) => free.take(`${pascalName(path)}Namespace`),
     taken: CLIENT_MEMBERS,
   })
   const mediaTypes = new Map(media.map(({ operation, type }) => [operation.name, type]))

@@ -1,5 +1,5 @@
 /** Pieces of Python text: literals, docstrings and identifiers. Nothing from a registry is printed in another way. */
-import { plainLines, snakeCase } from '../shapes/words.ts'
+import { plainLines, snakeName } from '../shapes/words.ts'
 
 const KEYWORDS = new Set(
   'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield match case type self'.split(
@@ -35,7 +35,7 @@ export function comment(text: string | undefined, indent: string): string[] {
 }
 
 export function attributeName(name: string): string {
-  const snake = snakeCase(name)
+  const snake = snakeName(name)
   return KEYWORDS.has(snake) ? `${snake}_` : snake
 }
 

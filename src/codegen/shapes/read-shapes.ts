@@ -4,7 +4,7 @@ import { FreeNames } from '../free-names.ts'
 import { flatten } from '../schemas/flatten.ts'
 import { SchemaReader } from './schema-reader.ts'
 import type { Declaration, Shape, ShapedOperation, Shapes } from './shape.ts'
-import { pascalCase } from './words.ts'
+import { pascalName } from './words.ts'
 
 /** `taken` are type names that the language or the rest of the file uses. */
 export function readShapes({ operations }: Catalogue, taken: Iterable<string>): Shapes {
@@ -27,7 +27,7 @@ export function readShapes({ operations }: Catalogue, taken: Iterable<string>): 
 
 /** The first major has no number in its names, as in `client.orders.getItem`. */
 function typeNameOf({ major, lineage }: CatalogueOperation): string {
-  return pascalCase(lineage) + (major === 1 ? '' : `V${major}`)
+  return pascalName(lineage) + (major === 1 ? '' : `V${major}`)
 }
 
 function readSide(schema: JsonSchema, typeName: string, names: FreeNames, declarations: Declaration[]): Shape {

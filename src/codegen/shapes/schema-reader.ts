@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.t
 import type { JsonSchema } from '../catalogue.ts'
 import type { FreeNames } from '../free-names.ts'
 import { ANY, type Declaration, type Field, orNull, type Shape, unionOf } from './shape.ts'
-import { pascalCase } from './words.ts'
+import { pascalName } from './words.ts'
 
 /** Deeper ones are `any`: nobody writes such a type. */
 const MAX_DEPTH = 40
@@ -47,7 +47,7 @@ export class SchemaReader {
     if (known) return known
     const schema = this.#definitions.get(name)
     if (!schema) return ANY
-    const typeName = this.#names.take(name === '' ? this.#prefix : pascalCase(this.#prefix, name))
+    const typeName = this.#names.take(name === '' ? this.#prefix : pascalName(this.#prefix, name))
     const named: Shape = { kind: 'named', name: typeName }
     this.#named.set(name, named)
     const place = this.#declarations.length
@@ -172,7 +172,7 @@ export class SchemaReader {
     const needed = new Set<unknown>(Array.isArray(required) ? required : [])
     return Object.entries(properties).map(([name, schema]) => ({
       name,
-      shape: this.read(schema, pascalCase(typeName, name)),
+      shape: this.read(schema, pascalName(typeName, name)),
       required: needed.has(name) || also.has(name),
       ...(isJsonObject(schema) && describing(schema)),
     }))
@@ -186,7 +186,7 @@ function describing({ description, title }: JsonObject): { description?: string 
 
 function optionName(option: JsonValue, typeName: string, index: number): string {
   const title = isJsonObject(option) ? option.title : undefined
-  return typeof title === 'string' ? pascalCase(typeName, title.slice(0, 40)) : `${typeName}Option${index + 1}`
+  return typeof title === 'string' ? pascalName(typeName, title.slice(0, 40)) : `${typeName}Option${index + 1}`
 }
 
 function literalsOf(values: readonly JsonValue[]): Shape {

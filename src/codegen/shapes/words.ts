@@ -12,7 +12,7 @@ export function wordsOf(text: string): string[] {
 }
 
 /** `OrdersGetItem`. Starts with a letter. */
-export function pascalCase(...texts: readonly string[]): string {
+export function pascalName(...texts: readonly string[]): string {
   const name = texts
     .flatMap(wordsOf)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
@@ -21,7 +21,7 @@ export function pascalCase(...texts: readonly string[]): string {
 }
 
 /** `get_item`. Starts with a letter. */
-export function snakeCase(text: string): string {
+export function snakeName(text: string): string {
   const name = wordsOf(text).join('_')
   return /^[a-z]/.test(name) ? name : `x_${name}`
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { onTestFinished } from 'vitest'
 import type { Catalogue } from '../../../src/codegen/catalogue.ts'
 import { generateGo } from '../../../src/codegen/go/generate.ts'
 import { generatePython } from '../../../src/codegen/python/generate.ts'
@@ -85,6 +86,13 @@ function startTeller(command: Command): Teller {
 export async function workFolder(): Promise<{ path: string; remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'callplane-generated-'))
   return { path, remove: () => rm(path, { recursive: true, force: true }) }
+}
+
+/** A folder that is removed with the test. */
+export async function temporaryWork(): Promise<string> {
+  const { path, remove } = await workFolder()
+  onTestFinished(remove)
+  return path
 }
 
 export async function pythonTeller(folder: string, catalogue: Catalogue, flavour: 'sync' | 'async'): Promise<Teller> {
