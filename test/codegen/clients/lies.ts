@@ -1,6 +1,7 @@
 /** Servers that lie: each lie ends in a typed fault, and no credential goes where it does not belong. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { verifies } from '../../requirements.ts'
 import { type Received, type Scripted, startScript } from './scripted-server.ts'
 import type { Teller } from './tellers.ts'
 
@@ -61,6 +62,26 @@ const BAD_CHUNKS: readonly [lie: string, chunks: readonly Scripted[]][] = [
   ['a cursor that stays', [chunkOf('abc', {}, 'c1'), chunkOf('abc', { checksumPrevious: null }, 'c1')]],
 ]
 
+const streaming = (stream: object): Scripted => ({
+  status: 202,
+  body: { requestId: 'r', state: 'streaming', stream: { transport: 'sse', location: '/streams/1', ...stream } },
+})
+const events = (text: string): Scripted => ({ headers: { 'Content-Type': 'text/event-stream' }, body: text })
+const END = 'event: end\ndata: {"state":"complete"}\n\n'
+
+const BAD_STREAMS: readonly [lie: string, answers: readonly Scripted[], fault: string][] = [
+  ['no stream in the reply', [complete(1)], 'BAD_REPLY'],
+  ['a transport of their own', [streaming({ transport: 'pigeon' })], 'UNSUPPORTED_TRANSPORT'],
+  ['a location that is a script', [streaming({ location: 'javascript:alert(1)' })], 'LOCATION_REFUSED'],
+  ['a frame that is not JSON', [streaming({}), events('event: frame\ndata: {\n\n')], 'BAD_REPLY'],
+  ['HTML instead of events', [streaming({}), { body: '<html>' }, streaming({})], 'STREAM_BROKEN'],
+  [
+    'a failure at the end',
+    [streaming({}), events('event: end\ndata: {"state":"error","error":{"code":"OUT"}}\n\n')],
+    'OUT',
+  ],
+]
+
 export function describeLies(name: string, teller: () => Teller): void {
   describe(`${name}: servers that lie`, () => {
     test.each(LIES)('%s', async (_lie, script, fault) => {
@@ -77,6 +98,46 @@ export function describeLies(name: string, teller: () => Teller): void {
       const told = await teller().tell(url, [{ do: 'start', op: 'v1:x', next: 'content' }])
 
       expect(told).toEqual([expect.objectContaining({ fault: 'DAMAGED_RESULT' })])
+    })
+
+    test.each(BAD_STREAMS)('streams with %s', async (_lie, answers, fault) => {
+      const { url } = await startScript(inTurn(...answers))
+
+      const told = await teller().tell(url, [{ do: 'stream', op: 'v1:x' }], { retries: 1 })
+
+      expect(told).toEqual([expect.objectContaining({ fault })])
+    })
+
+    test('events and frames that nobody knows are skipped, in every kind of line', async () => {
+      const text = `: hello\r\n\r\nevent: news\ndata: 0\n\nevent: frame\rdata: {"a":\rdata: 1}\r\rretry: 1\nevent:frame\ndata:2\n\n${END}`
+      const { url } = await startScript(inTurn(streaming({ expiresAt: 1 }), events(text)))
+
+      const told = await teller().tell(url, [{ do: 'stream', op: 'v1:x' }])
+
+      expect(told).toEqual([{ frames: [{ a: 1 }, 2] }])
+    })
+
+    test('a stream is subscribed to again before it expires, and the old one is left', async () => {
+      verifies('opencall:070')
+      let subscriptions = 0
+      const { url, received } = await startScript(({ path, body }) => {
+        if (path !== '/call') {
+          const frame = `event: frame\ndata: "${path}"\n\n`
+          return path === '/streams/1' ? { ...events(frame), open: true } : events(frame + END)
+        }
+        if (body.op !== 'v1:x') return complete(null)
+        subscriptions++
+        const expiresAt = Math.ceil(Date.now() / 1000) + (subscriptions === 1 ? 1 : 3600)
+        return streaming({ location: `/streams/${subscriptions}`, expiresAt })
+      })
+
+      const told = await teller().tell(url, [{ do: 'stream', op: 'v1:x' }])
+
+      expect(told).toEqual([{ frames: ['/streams/1', '/streams/2'] }])
+      const [first, second, ...left] = received.filter(({ path }) => path === '/call').map(({ body }) => body)
+      expect(second.ctx.requestId).not.toBe(first.ctx.requestId)
+      expect(second.ctx.idempotencyKey).not.toBe(first.ctx.idempotencyKey)
+      expect(left).toEqual([{ op: 'v1:unsubscribeFromStream', args: { requestId: first.ctx.requestId } }])
     })
 
     test('fields, hints and times that make no sense do no harm', async () => {

@@ -19,6 +19,8 @@ export interface Scripted {
   headers?: Record<string, string>
   /** An object is sent as JSON. */
   body?: unknown
+  /** Sends the body and leaves the response open. */
+  open?: true
 }
 
 export interface ScriptedServer {
@@ -49,10 +51,11 @@ export async function startScript(
       outgoing.destroy()
       return
     }
-    const { status = 200, headers, body = {} } = answer
+    const { status = 200, headers, body = {}, open } = answer
     const asText = typeof body === 'string'
     outgoing.writeHead(status, { 'Content-Type': asText ? 'text/plain' : 'application/json', ...headers })
-    outgoing.end(asText ? body : JSON.stringify(body))
+    outgoing.write(asText ? body : JSON.stringify(body))
+    if (!open) outgoing.end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {

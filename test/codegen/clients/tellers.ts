@@ -121,17 +121,8 @@ export async function writeGo(folder: string, catalogue: Catalogue): Promise<voi
   await writeFile(join(folder, 'callplane/callplane.go'), generateGo(catalogue).text)
 }
 
-export function go(folder: string, verb: string, ...args: string[]): Promise<Finished> {
-  return run([
-    'env',
-    'CGO_ENABLED=0',
-    'GOPROXY=off',
-    'GOTOOLCHAIN=local',
-    'GOFLAGS=-mod=mod',
-    'go',
-    '-C',
-    folder,
-    verb,
-    ...args,
-  ])
+/** Without `go -C`, which Debian's version does not have. */
+export function go(folder: string, ...args: string[]): Promise<Finished> {
+  const settings = ['CGO_ENABLED=0', 'GOPROXY=off', 'GOTOOLCHAIN=local', 'GOFLAGS=-mod=mod']
+  return run(['env', '-C', folder, ...settings, 'go', ...args])
 }

@@ -8,6 +8,16 @@ import (
 // Ptr returns a pointer to a value, for fields that may be left out.
 func Ptr[T any](value T) *T { return &value }
 
+// As turns a value of several possible types, such as a field of type any, into one of them.
+func As[T any](value any) (T, error) {
+	var typed T
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, &typed)
+	}
+	return typed, err
+}
+
 // Operation is called for its result, or started for a run to follow.
 type Operation[A, R any] struct {
 	client *core
@@ -158,6 +168,9 @@ func (stream *Stream[F]) Next() bool {
 	var frame F
 	if raw, binary := any(&frame).(*[]byte); binary {
 		*raw = data
+	} else if !json.Valid(data) {
+		stream.err = badReply(stream.RequestID(), 200, "A frame of the stream cannot be decoded.")
+		return false
 	} else if err := json.Unmarshal(data, &frame); err != nil {
 		message := "A frame does not fit the type that this client was generated with (" + err.Error() + "). Generate it again."
 		stream.err = &Fault{Code: "FRAME_MISMATCH", Message: message, RequestID: stream.RequestID(), inner: err}

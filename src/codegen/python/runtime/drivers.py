@@ -140,6 +140,7 @@ class _StreamConnection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.loop = asyncio.get_running_loop()
 
     def close(self) -> None:
         self.writer.transport.abort()
@@ -169,6 +170,8 @@ class _AsyncDriver:
                 if isinstance(effect, _Connect):
                     return await self._connect(effect)
                 connection = cast(_StreamConnection, effect.connection)
+                if connection.loop is not asyncio.get_running_loop():
+                    raise _Broken("the connection belongs to an event loop that has ended")
                 if isinstance(effect, _Receive):
                     return await connection.reader.read(_PIECE)
                 connection.writer.write(effect.data)

@@ -42,7 +42,7 @@ def _origin_of(url: str) -> tuple[str, str, int]:
 
 
 def _refused_location(url: str) -> Fault:
-    return Fault("LOCATION_REFUSED", f"The server names {url[:200]!r}, which this client does not open.")
+    return Fault("LOCATION_REFUSED", f"This client does not open {url[:200]!r}.")
 
 
 class _Channel:
