@@ -8,7 +8,7 @@ import { HOSTILE } from './hostile-registry.ts'
 import { describeLies } from './lies.ts'
 import { describeClient } from './suite.ts'
 import { go, goTeller, run, type Teller, temporaryWork, workFolder, writeGo } from './tellers.ts'
-import { TYPED_OPERATIONS, TYPED_TOLD } from './typed-operations.ts'
+import { GUIDE_OPERATIONS, guidePrograms, TYPED_OPERATIONS, TYPED_TOLD } from './typed-operations.ts'
 
 // The first build compiles the standard library.
 vi.setConfig({ hookTimeout: 300_000, testTimeout: 120_000 })
@@ -50,6 +50,23 @@ describeWith(goCompiler, 'Go', () => {
     expect(ran.stderr).toBe('')
     expect(JSON.parse(ran.stdout)).toEqual(TYPED_TOLD)
     expect(mistaken.stderr).toContain('mistake.go:5')
+  })
+
+  test('the program of the guide compiles and runs', async () => {
+    const work = await temporaryWork()
+    const site = await startSite({ operations: GUIDE_OPERATIONS })
+    await writeGo(work, readCatalogue(await (await site.request('/.well-known/ops')).json()))
+    const [program = ''] = guidePrograms('go', site.url)
+    await writeFile(join(work, 'main.go'), program)
+
+    const vetted = await go(work, 'vet', './...')
+    const unformatted = await run(['gofmt', '-d', work])
+    const ran = await go(work, 'run', '.')
+
+    expect(vetted.stderr).toBe('')
+    expect(unformatted.stdout).toBe('')
+    expect(ran.stderr).toBe('')
+    expect(ran.stdout).toContain('DOORBELL_NOT_FOUND Doorbell ID not found true 500ms')
   })
 
   test('a hostile registry gives a client that compiles and is formatted', async () => {

@@ -1,4 +1,4 @@
-import { copyFile, readFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readCatalogue } from '../../../src/codegen/read-catalogue.ts'
@@ -8,7 +8,7 @@ import { HOSTILE } from './hostile-registry.ts'
 import { describeLies } from './lies.ts'
 import { describeClient } from './suite.ts'
 import { pythonTeller, run, type Teller, temporaryWork, workFolder, writePython } from './tellers.ts'
-import { TYPED_OPERATIONS, TYPED_TOLD, TYPED_TOLD_ASYNC } from './typed-operations.ts'
+import { GUIDE_OPERATIONS, guidePrograms, TYPED_OPERATIONS, TYPED_TOLD, TYPED_TOLD_ASYNC } from './typed-operations.ts'
 
 describeWith(pythonClients, 'Python', () => {
   const catalogue = readCatalogue({ operations: [] })
@@ -49,6 +49,23 @@ describeWith(pythonClients, 'Python', () => {
     expect(refused.stdout.match(/^mistyped\.py:\d+/gm)?.map((line) => Number(line.slice(12)))).toEqual(mistakes)
     expect(ran.stderr).toBe('')
     expect(JSON.parse(ran.stdout)).toEqual([...TYPED_TOLD, ...TYPED_TOLD_ASYNC])
+  })
+
+  test('the programs of the guide are accepted and run', async () => {
+    const work = await temporaryWork()
+    const site = await startSite({ operations: GUIDE_OPERATIONS })
+    await writePython(work, readCatalogue(await (await site.request('/.well-known/ops')).json()))
+    const programs = guidePrograms('python', site.url)
+    const files = programs.map((_, index) => `program${index}.py`)
+    await Promise.all(files.map((file, index) => writeFile(join(work, file), programs[index] ?? '')))
+
+    const accepted = await mypy(work, ...files)
+    const ran = []
+    for (const file of files) ran.push(await run(['env', '-C', work, PYTHON, '-B', file]))
+
+    expect(accepted.stdout).toBe('')
+    expect(ran.map(({ stderr }) => stderr)).toEqual(['', ''])
+    expect(ran[0]?.stdout).toContain('DOORBELL_NOT_FOUND Doorbell ID not found True 0.5 Use one of the ids')
   })
 
   test('a hostile registry gives a client that is accepted and can be imported', async () => {

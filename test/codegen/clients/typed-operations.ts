@@ -1,6 +1,10 @@
-/** Operations for the programs that use the types of a generated client. */
+/** Operations for the programs that use the types of a generated client: our own, and those of the guide. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { operation } from 'callplane'
 import { z } from 'zod'
+import * as quickstart from '../../../examples/quickstart/operations.ts'
+import { blocksIn } from '../../docs/pages.ts'
 
 const child = z.object({ name: z.string() })
 
@@ -62,3 +66,14 @@ const NOTICE = 'v1:orders.old is deprecated and ends on 2099-12-31. Use v1:order
 export const TYPED_TOLD = ['order 7', null, ['red'], 42, 1, 2, 'exported', 5, 8.5, 1, 'ORDER_NOT_FOUND', NOTICE]
 /** What the asynchronous client of Python adds. */
 export const TYPED_TOLD_ASYNC = ['order 7', 41, 1, 'exported']
+
+const GUIDE = 'docs/guides/generate-languages.md'
+
+export const GUIDE_OPERATIONS = Object.values(quickstart)
+
+/** The programs of the guide in one language, for a server at this address. */
+export function guidePrograms(language: string, url: string): string[] {
+  const text = readFileSync(join(import.meta.dirname, '../../..', GUIDE), 'utf8')
+  const blocks = blocksIn(GUIDE, text).filter((block) => block.language === language)
+  return blocks.map(({ code }) => code.replaceAll('http://127.0.0.1:4747', url))
+}
