@@ -132,7 +132,7 @@ function operationType({ operation, args, result, frame }: ShapedOperation, prin
   return `${operation.chunked ? 'Content' : ''}Operation[${given}, ${printer.typeText(result)}]`
 }
 
-function opInfo({ name, args, stream, chunked, maxSyncMs, deprecated }: CatalogueOperation): string {
+function opInfo({ name, args, stream, media, chunked, maxSyncMs, deprecated }: CatalogueOperation): string {
   const declared = isJsonObject(args.properties) ? args.properties : {}
   const facts = [`name: ${stringLiteral(name)}`]
   if (stream && !stream.encodings.includes('json')) facts.push('binaryFrames: true')
@@ -140,6 +140,10 @@ function opInfo({ name, args, stream, chunked, maxSyncMs, deprecated }: Catalogu
   if (stream && Object.hasOwn(declared, 'encoding')) facts.push('ownEncoding: true')
   if (chunked) facts.push('chunked: true')
   if (maxSyncMs !== undefined) facts.push(`syncDuration: ${Math.ceil(maxSyncMs)} * time.Millisecond`)
+  const limits = media.flatMap((slot) =>
+    slot.maxBytes === undefined ? [] : [`${stringLiteral(slot.name)}: ${Math.floor(slot.maxBytes)}`],
+  )
+  if (limits.length > 0) facts.push(`maxBytes: map[string]int64{${limits.join(', ')}}`)
   if (deprecated) facts.push(`warning: ${stringLiteral(deprecationText(name, deprecated))}`)
   return `opInfo{${facts.join(', ')}}`
 }

@@ -72,7 +72,7 @@ function withTyping(imports: readonly string[]): string[] {
   })
 }
 
-function opEntry({ name, args, stream, maxSyncMs, deprecated }: CatalogueOperation): string {
+function opEntry({ name, args, stream, media, maxSyncMs, deprecated }: CatalogueOperation): string {
   const declared = isJsonObject(args.properties) ? args.properties : {}
   const facts = [stringLiteral(name)]
   if (stream) {
@@ -81,6 +81,10 @@ function opEntry({ name, args, stream, maxSyncMs, deprecated }: CatalogueOperati
     if (Object.hasOwn(declared, 'encoding')) facts.push('takes_encoding=False')
   }
   if (maxSyncMs !== undefined) facts.push(`sync_seconds=${Math.ceil(maxSyncMs / 1000)}`)
+  const limits = media.flatMap((slot) =>
+    slot.maxBytes === undefined ? [] : [`${stringLiteral(slot.name)}: ${Math.floor(slot.maxBytes)}`],
+  )
+  if (limits.length > 0) facts.push(`max_bytes={${limits.join(', ')}}`)
   if (deprecated) facts.push(`warning=${stringLiteral(deprecationText(name, deprecated))}`)
   return `${stringLiteral(name)}: _Op(${facts.join(', ')})`
 }

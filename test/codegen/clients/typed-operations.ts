@@ -63,7 +63,21 @@ export const TYPED_OPERATIONS = [
 const NOTICE = 'v1:orders.old is deprecated and ends on 2099-12-31. Use v1:orders.find instead.'
 
 /** What each program prints. */
-export const TYPED_TOLD = ['order 7', null, ['red'], 42, 1, 2, 'exported', 5, 8.5, 1, 'ORDER_NOT_FOUND', NOTICE]
+export const TYPED_TOLD = [
+  'order 7',
+  null,
+  ['red'],
+  42,
+  1,
+  2,
+  'exported',
+  5,
+  8.5,
+  1,
+  'ORDER_NOT_FOUND',
+  'MEDIA_TOO_LARGE',
+  NOTICE,
+]
 /** What the asynchronous client of Python adds. */
 export const TYPED_TOLD_ASYNC = ['order 7', 41, 1, 'exported']
 

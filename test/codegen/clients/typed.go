@@ -53,6 +53,13 @@ func main() {
 	if errors.As(err, &fault) && callplane.IsFault(err, fault.Code) {
 		told = append(told, fault.Code)
 	}
+	// Found without a server: nothing listens there.
+	nowhere := must(callplane.New("http://127.0.0.1:1", settings))
+	large := callplane.FilesDescribeMedia{File: callplane.MediaBytes(make([]byte, 1001), "text/plain", "")}
+	_, err = nowhere.Files.Describe.Call(ctx, map[string]any{}, callplane.WithMedia(large))
+	if errors.As(err, &fault) {
+		told = append(told, fault.Code)
+	}
 	must(client.Orders.Old.Call(ctx, callplane.OrdersOldArgs{OrderId: "1"}))
 	must(client.Orders.Old.Call(ctx, callplane.OrdersOldArgs{OrderId: "2"}))
 	told = append(told, warnings...)

@@ -34,6 +34,12 @@ try:
 except Fault as fault:
     told.append(fault.code)
 
+try:
+    # Found without a server: nothing listens there.
+    Client("http://127.0.0.1:1").files.describe({}, media={"file": Media.data(b"x" * 1001, "text/plain")})
+except Fault as fault:
+    told.append(fault.code)
+
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     client.orders.old({"orderId": "1"})

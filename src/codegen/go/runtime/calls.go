@@ -26,6 +26,8 @@ type opInfo struct {
 	chunked      bool
 	syncDuration time.Duration
 	warning      string
+	// maxBytes has the limits of the files, by their names.
+	maxBytes map[string]int64
 }
 
 type location struct {
@@ -156,6 +158,9 @@ func (client *core) start(ctx context.Context, op opInfo, args any, options []Ca
 	if settings.media != nil {
 		files = settings.media.media()
 		entries = sortedMedia(files)
+		if err := checkSizes(files, op.maxBytes); err != nil {
+			return nil, err
+		}
 		request["media"] = entries
 	}
 	data, err := json.Marshal(request)

@@ -84,6 +84,17 @@ func sortedMedia(files map[string]Media) []mediaEntry {
 	return entries
 }
 
+// checkSizes comes before anything is sent: a server that refuses a file on the way closes the connection.
+func checkSizes(files map[string]Media, limits map[string]int64) error {
+	for name, file := range files {
+		if limit, limited := limits[name]; limited && file.Ref == "" && file.Size > limit {
+			message := fmt.Sprintf("The file %q is larger than the %d bytes allowed here. Send a smaller one.", name, limit)
+			return &Fault{Code: "MEDIA_TOO_LARGE", Message: message}
+		}
+	}
+	return nil
+}
+
 // requestBody can be sent more than once.
 type requestBody struct {
 	contentType string

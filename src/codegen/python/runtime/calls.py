@@ -4,7 +4,7 @@ import json
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ from .events import _Events
 from .exchange import _Answer, _Deadline, _Exchange, _guarded, _pause
 from .faults import Fault, _bad_reply, _Broken, _Late, _number
 from .http1 import _Body, _Bytes
-from .media import Media, _media_entries, _Multipart
+from .media import Media, _check_sizes, _media_entries, _Multipart
 
 _WAIT_SECONDS = 30
 _POLL_SECONDS = 0.25
@@ -54,6 +54,8 @@ class _Op:
     takes_encoding: bool = True
     sync_seconds: float = 0
     warning: str | None = None
+    max_bytes: Mapping[str, int] = field(default_factory=dict)
+    """The limits of the files, by their names."""
 
 
 @dataclass
@@ -139,6 +141,7 @@ def _start(
     headers = {"Content-Type": "application/json"}
     body: _Body
     if media:
+        _check_sizes(media, op.max_bytes)
         envelope["media"] = _media_entries(media)
     if media and any(item.uri is None for item in media.values()):
         body = multipart = _Multipart(envelope, media)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .faults import Fault
+
 
 @dataclass(frozen=True)
 class Media:
@@ -47,7 +49,9 @@ class _Multipart:
                 filename = _quoted(item.filename if item.filename is not None else name)
                 self._add(f'name="{_quoted(name)}"; filename="{filename}"', item.mime_type, item)
         self._end = f"--{self.boundary}--\r\n".encode()
-        self.size = sum(len(head) + _size_of(item) for head, item in self._parts) + len(self._end)
+        self.size = len(self._end) + sum(
+            len(head) + (0 if item is None else _size_of(item) + 2) for head, item in self._parts
+        )
 
     def _add(self, disposition: str, mime_type: str, item: Media | None, data: bytes = b"") -> None:
         head = (
@@ -69,10 +73,16 @@ def _quoted(name: str) -> str:
     return name.replace("\r", "%0D").replace("\n", "%0A").replace('"', "%22")
 
 
-def _size_of(item: Media | None) -> int:
-    if item is None:
-        return 0
-    return (os.path.getsize(item.path) if item.path is not None else len(item.content or b"")) + 2
+def _size_of(item: Media) -> int:
+    return os.path.getsize(item.path) if item.path is not None else len(item.content or b"")
+
+
+def _check_sizes(media: Mapping[str, Media], limits: Mapping[str, int]) -> None:
+    """Before anything is sent: a server that refuses a file on the way closes the connection."""
+    for name, item in media.items():
+        if item.uri is None and name in limits and _size_of(item) > limits[name]:
+            message = f"The file {name!r} is larger than the {limits[name]} bytes allowed here. Send a smaller one."
+            raise Fault("MEDIA_TOO_LARGE", message)
 
 
 def _pieces_of(item: Media) -> Iterator[bytes]:
