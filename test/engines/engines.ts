@@ -44,6 +44,15 @@ export const pythonClients: TestEngine = engine('Python clients', [], [join(own,
 /** Compiles generated clients. */
 export const goCompiler: TestEngine = engine('Go', ['setpriv', 'go', 'gofmt'])
 
+/** Python with the packages of `scripts/engines/python-generator.txt`. */
+export const PYTHON_GENERATOR = join(own, 'python-generator/bin/python')
+
+export const pythonGenerator: TestEngine = engine(
+  'a generator of Python clients',
+  [],
+  [join(own, 'python-generator/made-from')],
+)
+
 /** SeaweedFS: its S3 server, and all that it needs, in one program. */
 export const SEAWEEDFS = join(own, 'python/bin/weed')
 

@@ -25,6 +25,8 @@ export function object(properties: JsonObject, required: readonly string[], desc
 /** One of several objects, which the value of one property distinguishes. */
 export function oneOf(property: string, mapping: Readonly<Record<string, string>>, refer: Refer): JsonSchema {
   const names = [...new Set(Object.values(mapping))]
+  const [first] = names
+  if (first !== undefined && names.length === 1) return refer(first)
   const places = Object.entries(mapping).map(([value, name]) => [value, refer(name).$ref as string])
   return {
     oneOf: names.map(refer),

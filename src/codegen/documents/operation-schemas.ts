@@ -5,6 +5,7 @@ import { FreeNames } from '../free-names.ts'
 import { flatten } from '../schemas/flatten.ts'
 import { pascalCase } from '../words.ts'
 import { completeSchema, type Refer, requestSchema } from './envelopes.ts'
+import { withSafeTexts } from './safe-text.ts'
 
 /** The names of an operation's schemas. */
 export interface SchemaNames {
@@ -63,8 +64,8 @@ export class OperationSchemas {
       return known
     }
     const { root, definitions } = flatten(schema, (name) => (this.#refer(nameOf(name)) as { $ref: string }).$ref)
-    for (const [definition, held] of definitions) this.schemas[nameOf(definition)] = held
-    this.schemas[nameOf('')] = root
+    const all = [...definitions, ['', root] as const]
+    for (const [definition, held] of all) this.schemas[nameOf(definition)] = withSafeTexts(held) as JsonSchema
     return nameOf('')
   }
 

@@ -30,7 +30,7 @@ const text = { type: 'string' }
 const REQUEST_ID = { $ref: '#/components/parameters/RequestId' }
 const PREFER = { $ref: '#/components/parameters/Prefer' }
 
-export const PARAMETERS: JsonObject = {
+export const PARAMETERS: Record<string, JsonObject> = {
   RequestId: {
     name: 'requestId',
     in: 'path',
@@ -157,28 +157,7 @@ export function fixedPaths(call: JsonSchema, frames: readonly string[]): JsonObj
         responses: { 200: events('Each event is a response.', refer('Response')), ...refusals(FOLLOW_REFUSALS) },
       },
     },
-    '/streams/{streamId}': {
-      get: {
-        ...about('readStream', 'Sends the frames of a stream, as server-sent events'),
-        security: [{ ticket: [] }, { bearer: [] }, { apiKey: [] }],
-        parameters: [
-          { name: 'streamId', in: 'path', required: true, schema: text },
-          {
-            name: 'ticket',
-            in: 'query',
-            required: false,
-            schema: text,
-            description: 'The credential of the stream, for readers that can send no header.',
-          },
-        ],
-        responses: {
-          200: events('Each event is a frame. The last one is the end.', {
-            anyOf: [...frames, 'StreamEnd'].map(refer),
-          }),
-          ...refusals(FOLLOW_REFUSALS),
-        },
-      },
-    },
+    ...(frames.length > 0 && { '/streams/{streamId}': streamPath(frames) }),
     '/objects/{objectId}': {
       get: {
         ...about('getObject', 'Returns the bytes of a result'),
@@ -187,8 +166,8 @@ export function fixedPaths(call: JsonSchema, frames: readonly string[]): JsonObj
           { name: 'Range', in: 'header', required: false, schema: text },
         ],
         responses: {
-          200: { description: 'The whole object.', content: { '*/*': { schema: bytes() } } },
-          206: { description: 'A part of the object.', content: { '*/*': { schema: bytes() } } },
+          200: { description: 'The whole object.', content: { 'application/octet-stream': { schema: bytes() } } },
+          206: { description: 'A part of the object.', content: { 'application/octet-stream': { schema: bytes() } } },
           304: { description: 'The object has not changed.' },
           ...refusals([...FOLLOW_REFUSALS, 416]),
         },
@@ -203,6 +182,33 @@ export function fixedPaths(call: JsonSchema, frames: readonly string[]): JsonObj
           304: { description: 'The registry has not changed.' },
           ...refusals([400]),
         },
+      },
+    },
+  }
+}
+
+function streamPath(frames: readonly string[]): JsonObject {
+  return {
+    get: {
+      operationId: 'readStream',
+      tags: [CALLS_TAG],
+      summary: 'Sends the frames of a stream, as server-sent events',
+      security: [{ ticket: [] }, { bearer: [] }, { apiKey: [] }],
+      parameters: [
+        { name: 'streamId', in: 'path', required: true, schema: text },
+        {
+          name: 'ticket',
+          in: 'query',
+          required: false,
+          schema: text,
+          description: 'The credential of the stream, for readers that can send no header.',
+        },
+      ],
+      responses: {
+        200: events('Each event is a frame. The last one is the end.', {
+          anyOf: [...frames, 'StreamEnd'].map(refer),
+        }),
+        ...refusals(FOLLOW_REFUSALS),
       },
     },
   }

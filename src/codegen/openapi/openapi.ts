@@ -4,8 +4,9 @@ import type { Catalogue, CatalogueOperation } from '../catalogue.ts'
 import { object, oneOf, sharedSchemas } from '../documents/envelopes.ts'
 import { jsonText } from '../documents/json-text.ts'
 import { OperationSchemas, type SchemaNames } from '../documents/operation-schemas.ts'
-import { reachableSchemas } from '../documents/reachable.ts'
+import { reachable } from '../documents/reachable.ts'
 import { FreeNames } from '../free-names.ts'
+import { type CatalogueFacts, readCatalogue } from '../read-catalogue.ts'
 import type { GeneratedFile } from '../target.ts'
 import { CALLS_TAG, FIXED_IDS, FIXED_SCHEMAS, fixedPaths, PARAMETERS } from './fixed-paths.ts'
 import { describeOperation, operationIdOf, pathOf, tagOf } from './operation-path.ts'
@@ -18,7 +19,12 @@ export function generateOpenApi(catalogue: Catalogue): GeneratedFile {
   return { path: 'openapi.json', text: jsonText(openApiDocument(catalogue)) }
 }
 
-export function openApiDocument({ title, version, url, callVersion, operations }: Catalogue): JsonObject {
+/** From the document that a server returns at `/.well-known/ops`. */
+export function openApiText(registry: unknown, facts: CatalogueFacts): string {
+  return JSON.stringify(openApiDocument(readCatalogue(registry, facts)))
+}
+
+function openApiDocument({ title, version, url, callVersion, operations }: Catalogue): JsonObject {
   const all = new OperationSchemas({ ...sharedSchemas(refer), ...FIXED_SCHEMAS }, refer)
   const ids = new FreeNames(FIXED_IDS)
   const named = operations.map((operation) => ({ operation, names: all.add(operation) }))
@@ -38,14 +44,14 @@ export function openApiDocument({ title, version, url, callVersion, operations }
       version,
       description: `Operations of an OpenCALL server, revision ${callVersion}. Each has a path of its own, and all are called by POST /call.`,
     },
-    servers: [{ url: url === '' ? '/' : (url ?? DEFAULT_URL) }],
+    servers: [{ url: url ?? DEFAULT_URL }],
     security: [{ bearer: [] }, { apiKey: [] }, {}],
     tags: tagsOf(operations),
     paths,
     components: {
-      schemas: reachableSchemas([paths, responses], schemas, '#/components/schemas/'),
+      schemas: reachable([paths, responses], schemas, '#/components/schemas/'),
       responses,
-      parameters: PARAMETERS,
+      parameters: reachable(paths, PARAMETERS, '#/components/parameters/'),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { CatalogueMedia, CatalogueOperation } from '../catalogue.ts'
 import { requestSchema } from '../documents/envelopes.ts'
 import type { SchemaNames } from '../documents/operation-schemas.ts'
+import { safeText } from '../documents/safe-text.ts'
 import { ACCEPTED, CALL_REFUSALS, endedSchema, json, REDIRECTED, refer, refusals } from './responses.ts'
 
 const MAX_SUMMARY = 120
@@ -18,12 +19,14 @@ export function pathOf({ lineage, major }: CatalogueOperation): string {
 
 export function describeOperation(operation: CatalogueOperation, names: SchemaNames, operationId: string): JsonObject {
   const { model, scopes, deprecated, media } = operation
-  const about = descriptionOf(operation)
+  const summary = safeText(summaryOf(operation))
+  const about = safeText(descriptionOf(operation))
   return {
     operationId,
     tags: [tagOf(operation)],
-    summary: summaryOf(operation),
-    ...(about !== '' && { description: about }),
+    summary,
+    // A repeat of the summary says nothing.
+    ...(about !== '' && about !== summary && { description: about }),
     ...(deprecated && { deprecated: true }),
     ...(scopes.length > 0 && { security: [{ bearer: [...scopes] }, { apiKey: [...scopes] }] }),
     ...parametersOf(operation),

@@ -1,5 +1,5 @@
 /**
- * `/.well-known/ops`. Cached as bytes and rebuilt only when an operation is added, removed or passes its sunset.
+ * `/.well-known/ops`, and documents made from it. Cached as bytes and rebuilt only when an operation is added, removed or passes its sunset.
  * Callers who may call internal operations also get those. All other callers get the same document.
  */
 
@@ -32,6 +32,7 @@ export function createRegistryDocument(
   env: Environment,
   identify: (exchange: Exchange) => Identify,
   listed: { listRemoved: boolean; transports: readonly string[] },
+  render: (document: RegistryDocument) => string = JSON.stringify,
 ): (exchange: Exchange) => Promise<Answer> {
   /** Keyed by the internal operations in the document. Few different sets exist. */
   const built = new Map<string, Built>()
@@ -41,7 +42,8 @@ export function createRegistryDocument(
     const key = internal.map((operation) => operation.key).join(' ')
     let document = built.get(key)
     if (!document || document.of !== registry.operations || now >= document.validUntil) {
-      document = build(encodeRegistry(registry, now, { internal, ...listed }), registry, env, now, internal.length > 0)
+      const text = render(encodeRegistry(registry, now, { internal, ...listed }))
+      document = build(text, registry, env, now, internal.length > 0)
       built.set(key, document)
     }
     const answer = acceptsGzip(exchange.header('accept-encoding')) ? document.zipped : document.plain
@@ -84,8 +86,7 @@ export function encodeRegistry(
 const FOR_EVERYBODY = { 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Encoding' }
 const FOR_ONE = { 'Cache-Control': 'private, no-cache', Vary: 'Accept-Encoding, Authorization' }
 
-function build(document: RegistryDocument, registry: Catalog, env: Environment, now: number, isForOne: boolean): Built {
-  const text = JSON.stringify(document)
+function build(text: string, registry: Catalog, env: Environment, now: number, isForOne: boolean): Built {
   const hash = env.digest(text).slice(0, 32)
   const headers = { 'Content-Type': 'application/json', ...(isForOne ? FOR_ONE : FOR_EVERYBODY) }
   const plainTag = `"${hash}"`
