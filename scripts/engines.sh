@@ -17,6 +17,7 @@ packages=(
   postgresql pgbouncer # database server, and a connection pooler for it
   maven default-jre-headless # fetch and run Kafka
   python3 python3-venv # run the Python clients
+  golang-go # compiles generated clients
 )
 
 wanted="${1:-tests}"

@@ -25,6 +25,7 @@ const LONG: readonly { files: string; what: string }[] = [
     what: 'our OXP client with other servers and in Chromium',
   },
   { files: 'test/objects/s3/server/*.test.ts', what: 'objects in S3, which need SeaweedFS' },
+  { files: 'test/codegen/clients/*.test.ts', what: 'generated clients, which need Python and Go' },
   { files: 'test/codegen/foreign-*.test.ts', what: 'clients that other generators make of our OpenAPI document' },
   { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python, SeaweedFS' },
 ]

@@ -46,6 +46,9 @@ export const kafkaBroker: TestEngine = engine('Kafka', ['setpriv', 'java'], [joi
 
 export const pythonClients: TestEngine = engine('Python clients', [], [join(own, 'python/made-from')])
 
+/** Compiles generated clients. */
+export const goCompiler: TestEngine = engine('Go', ['setpriv', 'go', 'gofmt'])
+
 /** Python with the packages of `scripts/engines/python-generator.txt`. */
 export const PYTHON_GENERATOR = join(own, 'python-generator/bin/python')
 
