@@ -20,6 +20,11 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/nodes/*.test.ts', what: 'several servers on one Postgres' },
   { files: 'test/chaos/chaos.test.ts', what: 'nodes on Postgres and S3 that are killed, paused and cut off' },
   { files: 'test/objects/s3/server/*.test.ts', what: 'objects in S3, which need SeaweedFS' },
+  {
+    files: 'test/frameworks/*.test.ts',
+    what: 'hosts in processes of their own: frameworks, Bun, Deno, workerd, Next.js',
+  },
+  { files: 'test/agents/mastra.test.ts', what: 'tools for Mastra, which is a large package' },
   { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python, SeaweedFS' },
 ]
 
