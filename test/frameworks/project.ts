@@ -24,13 +24,12 @@ export interface HostSettings {
   file: string
   /** The program with its arguments. The path of the file is added. Default: Node. */
   program?: Command
-  /** Folders whose packages the file can import. Default: this repository's. */
-  packages?: readonly string[]
 }
 
 /** Starts the block on a free port. Resolves with its origin when it answers. */
-export async function startHost({ file, program = NODE, packages }: HostSettings): Promise<string> {
-  const folder = await createProject(packages)
+export async function startHost({ file, program = NODE }: HostSettings): Promise<string> {
+  const folder = await createProject()
+  await linkPackages(folder)
   const port = await freePort()
   const path = join(folder, file)
   const code = (await readFile(path, 'utf8')).replaceAll('3000', String(port))
@@ -45,8 +44,8 @@ export async function startHost({ file, program = NODE, packages }: HostSettings
   return origin
 }
 
-export async function createProject(packages: readonly string[] = [join(ROOT, 'node_modules')]): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'callplane-framework-'))
+export async function createProject(within = tmpdir()): Promise<string> {
+  const folder = await mkdtemp(join(within, 'callplane-framework-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
   for (const block of blocksIn(PAGE, readPage(PAGE))) {
@@ -57,16 +56,15 @@ export async function createProject(packages: readonly string[] = [join(ROOT, 'n
   }
   await copyFile(join(import.meta.dirname, 'operations.ts'), join(folder, 'operations.ts'))
   await writeFile(join(folder, 'app.module.ts'), APP_MODULE)
-  await linkPackages(folder, packages)
   return folder
 }
 
-async function linkPackages(folder: string, packages: readonly string[]): Promise<void> {
+/** The packages of this repository, and the package itself. */
+async function linkPackages(folder: string): Promise<void> {
+  const packages = join(ROOT, 'node_modules')
   await mkdir(join(folder, 'node_modules'))
   await symlink(ROOT, join(folder, 'node_modules/callplane'))
-  for (const from of packages) {
-    for (const name of await readdir(from)) {
-      if (!name.startsWith('.')) await symlink(join(from, name), join(folder, 'node_modules', name))
-    }
+  for (const name of await readdir(packages)) {
+    if (!name.startsWith('.')) await symlink(join(packages, name), join(folder, 'node_modules', name))
   }
 }
