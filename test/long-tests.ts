@@ -27,6 +27,11 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/objects/s3/server/*.test.ts', what: 'objects in S3, which need SeaweedFS' },
   { files: 'test/codegen/clients/*.test.ts', what: 'generated clients, which need Python and Go' },
   { files: 'test/codegen/foreign-*.test.ts', what: 'clients that other generators make of our OpenAPI document' },
+  {
+    files: 'test/frameworks/*.test.ts',
+    what: 'hosts in processes of their own: frameworks, Bun, Deno, workerd, Next.js',
+  },
+  { files: 'test/agents/mastra.test.ts', what: 'tools for Mastra, which is a large package' },
   { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python, SeaweedFS' },
 ]
 
