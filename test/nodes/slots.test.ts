@@ -172,7 +172,7 @@ describeWith(postgresServer, 'slots of several nodes', () => {
     clock.advance(1_000)
 
     expect([refused, early]).toEqual([[false, false, false], 0])
-    await expect.poll(() => other.kept).toEqual([OPERATION])
+    await expect.poll(() => other.kept, { timeout: 10_000 }).toEqual([OPERATION])
   })
 
   test('a node that was taken for dead keeps the slots of its running calls, and no others', async () => {

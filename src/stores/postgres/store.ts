@@ -152,6 +152,7 @@ async function assemble(
     accepted(instances, generation) {
       for (const instance of instances) {
         held.took(instance, generation)
+        if (!held.get(instance.id)) remote.accepted(instance.id)
         watchers.tell(instance)
       }
     },

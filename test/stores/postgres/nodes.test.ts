@@ -1,4 +1,6 @@
 /** Several nodes on one database. */
+import { hash } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Instance } from '../../../src/core/call/instance.ts'
 import { statesBefore } from '../../../src/core/call/state.ts'
@@ -55,6 +57,28 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     server = await startPostgres()
   }, 60_000)
   afterAll(() => server[Symbol.asyncDispose]())
+
+  test('a node asks the others for hints of a call that it watches, unless it has accepted the call', async () => {
+    await using schema = createSchema(server)
+    const clock = systemClock
+    const [here, there] = [await schema.open({ clock }), await schema.open({ clock })]
+    const listener = new pg.Client({ connectionString: server.url })
+    await listener.connect()
+    const lines: string[] = []
+    listener.on('notification', ({ payload = '' }) => lines.push(...payload.split('\n')))
+    await listener.query(`LISTEN callplane_${hash('sha256', schema.name, 'hex').slice(0, 8)}_all`)
+    const queued = sampleInstance(clock.now())
+    await here.accept(queued)
+
+    here.watch(queued.id, () => {})
+    const change = seen(there, queued.id, ({ state }) => state === 'complete')
+    await expect.poll(() => lines.filter((line) => line.endsWith(queued.id)).length).toBe(1)
+    await here.advance(ending(queued, 0))
+    await change
+    await listener.end()
+
+    expect(lines.filter((line) => line.startsWith('+'))).toHaveLength(1)
+  })
 
   test('many nodes that start at once on an empty database migrate it once', async () => {
     await using schema = createSchema(server)

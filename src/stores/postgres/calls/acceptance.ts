@@ -268,7 +268,13 @@ export class AcceptedCalls {
       return { commit: true, value: CREATED }
     })
     if (decided === CREATED) this.#parts.accepted([instance], generation)
-    settle(item, decided, this.#parts.fresh)
+    settle(item, await this.#keptIn(session, decided, over), this.#parts.fresh)
+  }
+
+  /** The call that should give up its request id has kept it, because nothing was committed. */
+  async #keptIn(session: Session, decided: Acceptance | Fault, over: string | undefined): Promise<Acceptance | Fault> {
+    if (!('instance' in decided) || decided.instance.id !== over) return decided
+    return { ...decided, instance: (await this.#parts.reads.one(session, over)) ?? decided.instance }
   }
 
   async #vacate(session: Session, key: string, instance: Instance, over: string): Promise<void> {

@@ -29,6 +29,8 @@ export interface RemoteChangesParts {
 const ASKS = '+'
 /** More calls than this are only looked up. */
 const MOST_ASKED = 10_000
+/** Callers that wait for a call most often begin to when it is accepted. */
+const MOST_ACCEPTED = 1_000
 
 const LOOK_EVERY_MS = 100
 /** Calls that run on this node are changed by others rarely. */
@@ -42,6 +44,8 @@ export class RemoteChanges {
   #ended = false
   /** The nodes that asked for hints, by the id of a call that this node runs. */
   readonly #askedFor = new Map<string, Set<number>>()
+  /** The latest calls that this node has accepted. It gets hints of their changes without asking. */
+  readonly #accepted = new Set<string>()
 
   constructor(parts: RemoteChangesParts) {
     this.#parts = parts
@@ -80,10 +84,19 @@ export class RemoteChanges {
     if (!this.#parts.held.get(id)) this.#askedFor.delete(id)
   }
 
+  /** This node has accepted the call. */
+  accepted(id: string): void {
+    this.#accepted.add(id)
+    for (const oldest of this.#accepted) {
+      if (this.#accepted.size <= MOST_ACCEPTED) return
+      this.#accepted.delete(oldest)
+    }
+  }
+
   /** A watch of this call has begun. */
   begin(id: string): void {
     const { held, hint, node } = this.#parts
-    if (!held.get(id)) hint('all', `${ASKS}${node()} ${id}`)
+    if (!held.get(id) && !this.#accepted.has(id)) hint('all', `${ASKS}${node()} ${id}`)
     this.#lookLater()
   }
 

@@ -224,6 +224,7 @@ export function createClaim(parts: ClaimParts) {
     instances.push(...resumed)
     const budget = createBudget(claim)
     let leftAt: number | undefined
+    let lacking: Claimed['lacking']
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
       if (!seen || round > 0 || waitedFor.length > 0)
         seen = await lookFor(session, names, at, Math.min(first * 4 ** round, MOST_READ))
@@ -232,12 +233,13 @@ export function createClaim(parts: ClaimParts) {
       budget.confirm(taken)
       instances.push(...taken)
       leftAt = chosen.wantsMore ? at : chosen.leftAt
+      lacking = lackingIn(seen.callers, budget)
       const missed = chosen.calls.length - taken.length
       if (missed > 0) await correct(session, chosen.calls, taken)
       if (missed === 0 && !chosen.wantsMore) break
     }
     const nextDueAt = leftAt ?? (await nextDue(session, names, at, seen, instances.length > 0 && at + claim.leaseMs))
-    return { instances, ...optional(nextDueAt) }
+    return { instances, ...optional(nextDueAt), ...(lacking && { lacking }) }
   }
 
   /** `leasedUntil` is when the calls handed out are due again. */
@@ -344,6 +346,15 @@ function choose(
     return 'used'
   }, budget.weights)
   return { calls, leftAt, wantsMore }
+}
+
+/** The calls that were read and left because their operations have no slot. */
+function lackingIn(callers: readonly DueCaller[], budget: ReturnType<typeof createBudget>): Claimed['lacking'] {
+  const counts = new Map<string, number>()
+  for (const caller of callers)
+    for (const call of caller.calls)
+      if (!budget.has(call) && budget.admits(caller)) counts.set(call.operation, (counts.get(call.operation) ?? 0) + 1)
+  return counts.size === 0 ? undefined : [...counts].map(([operation, calls]) => [decodeText(operation), calls])
 }
 
 /** True if all calls of an operation that were read are used up, and there are more. */
