@@ -149,11 +149,9 @@ async function assemble(
     missing: (session, node) => membership.rejoin(session, node),
     fresh,
     now,
-    accepted(instances, generation) {
-      for (const instance of instances) {
-        held.took(instance, generation)
-        watchers.tell(instance)
-      }
+    accepted(instance, generation) {
+      held.took(instance, generation, null)
+      watchers.tell(instance)
     },
   })
   const advances = new AdvancedCalls({ ...places, tables, writes, records: within, fresh, newMark, changed })
@@ -177,7 +175,7 @@ async function assemble(
     newMark,
     now,
     claimed(instance, { generation, node }) {
-      held.took(instance, generation)
+      held.took(instance, generation, node)
       changed(instance, node)
     },
   })
@@ -291,7 +289,7 @@ async function assemble(
     tell: (id) => attempt(() => small.tell(id)),
     requestStop: (id) => attempt(() => small.requestStop(id)),
     watch(id, onChange) {
-      const stop = watchers.watch(id, onChange)
+      const stop = watchers.watch(id, onChange, held.get(id)?.revision)
       remote.begin(id)
       return stop
     },

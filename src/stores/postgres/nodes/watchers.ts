@@ -6,13 +6,14 @@ import type { Log } from '../../../core/ports/runtime.ts'
 type Changed = (instance: Instance) => void
 
 interface Watched {
-  listeners: Set<Changed>
-  /** The last revision that was passed on. */
+  listeners: readonly Changed[]
+  /** The last revision that was passed on, or that was known when the watch began. */
   revision: number
 }
 
 export interface Watchers {
-  watch(id: string, changed: Changed): () => void
+  /** Passes on revisions above `known`, which is the one that this node has. */
+  watch(id: string, changed: Changed, known?: number): () => void
   tell(instance: Instance): void
   /** The watched ids, each with the last revision that was passed on. */
   watched(): ReadonlyMap<string, { readonly revision: number }>
@@ -22,15 +23,16 @@ export function createWatchers(log: Log | undefined): Watchers {
   const byId = new Map<string, Watched>()
 
   return {
-    watch(id, changed) {
+    watch(id, changed, known = 0) {
       // A new function for each watch, so that the same callback can watch twice and stop one of the two.
       const listener: Changed = (instance) => changed(instance)
-      const watched = byId.get(id) ?? { listeners: new Set(), revision: 0 }
-      watched.listeners.add(listener)
-      byId.set(id, watched)
+      const before = byId.get(id)
+      const watched = before ?? { listeners: [listener], revision: known }
+      if (before) before.listeners = [...before.listeners, listener]
+      else byId.set(id, watched)
       return () => {
-        watched.listeners.delete(listener)
-        if (watched.listeners.size === 0 && byId.get(id) === watched) byId.delete(id)
+        watched.listeners = watched.listeners.filter((one) => one !== listener)
+        if (watched.listeners.length === 0 && byId.get(id) === watched) byId.delete(id)
       }
     },
     tell(instance) {

@@ -6,6 +6,7 @@
  * If an answer is lost, the same request is sent again (`uncertain`), because its shape can tell whether the first try
  * was committed.
  */
+import { BriefMap } from '../../../core/fairness/brief-map.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
 import { closed, isMissingTable, troubleOf, unavailable, writeFault } from '../connect/failures.ts'
@@ -26,13 +27,19 @@ export interface Shape<V, R> {
   readonly most: number
   /** Settles every item, or throws if the statement failed. */
   run(session: Session, items: readonly Item<V, R>[]): Promise<void>
+  /** Called before the request is rejected. It saves a promise for each request. */
+  failed?(value: V, fault: Fault): void
 }
 
 export interface Terms {
+  /** Each at most once. The lane of a call is its id, and the one of a key its digits. */
   lanes?: readonly string[]
   /** The approximate size of its values. */
   bytes?: number
 }
+
+const NO_TERMS: Terms = {}
+const NO_LANES: readonly string[] = []
 
 // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of all shapes, and each shape knows its own types
 type AnyShape = Shape<any, any>
@@ -55,7 +62,7 @@ class Request implements Item<unknown, unknown> {
   constructor(
     value: unknown,
     shape: AnyShape,
-    { lanes = [], bytes = 0 }: Terms,
+    { lanes = NO_LANES, bytes = 0 }: Terms,
     order: number,
     resolve: (result: unknown) => void,
     reject: (fault: Fault) => void,
@@ -76,6 +83,7 @@ class Request implements Item<unknown, unknown> {
 
   fail(fault: Fault): void {
     this.settled = true
+    this.shape.failed?.(this.value, fault)
     this.#reject(fault)
   }
 }
@@ -101,7 +109,8 @@ const AGAIN_MS = 20
 export class Batches {
   readonly #parts: BatchesParts
   readonly #idle: Connection[]
-  readonly #lanes = new Map<string, Request[]>()
+  /** Nearly every lane has one request, and needs no array. */
+  readonly #lanes = new BriefMap<Request | Request[]>()
   /** Requests that may be sent, by shape. */
   readonly #ready = new Map<string, Request[]>()
   /** Batches that failed and are sent again as they are. */
@@ -122,18 +131,14 @@ export class Batches {
     return this.#closing ? closed() : this.#parts.down()
   }
 
-  add<V, R>(shape: Shape<V, R>, value: V, terms: Terms = {}): Promise<R> {
+  add<V, R>(shape: Shape<V, R>, value: V, terms: Terms = NO_TERMS): Promise<R> {
     const fault = this.refusal
     if (fault) return Promise.reject(fault)
     return new Promise<R>((resolve, reject) => {
       const settle = resolve as (result: unknown) => void
       const request = new Request(value, shape, terms, this.#orders++, settle, reject)
       this.#pending++
-      for (const lane of request.lanes) {
-        const queue = this.#lanes.get(lane)
-        if (!queue) this.#lanes.set(lane, [request])
-        else if (queue.push(request)) request.blockers++
-      }
+      for (const lane of request.lanes) this.#enter(lane, request)
       if (request.blockers === 0) this.#makeReady(request)
     })
   }
@@ -232,7 +237,8 @@ export class Batches {
 
   #give(connection: Connection): void {
     this.#idle.push(connection)
-    this.#dispatch()
+    // Not at once: the requests that follow from this batch can join the next one.
+    this.#schedule()
   }
 
   /** Returns for how long the connection should rest. */
@@ -293,16 +299,29 @@ export class Batches {
     this.#leave(request)
   }
 
+  #enter(lane: string, request: Request): void {
+    const before = this.#lanes.get(lane)
+    if (before) request.blockers++
+    if (!before) this.#lanes.set(lane, request)
+    else if (Array.isArray(before)) before.push(request)
+    else this.#lanes.set(lane, [before, request])
+  }
+
   #leave(request: Request): void {
     for (const lane of request.lanes) {
-      const queue = this.#lanes.get(lane) as Request[]
-      const at = queue.indexOf(request)
-      queue.splice(at, 1)
-      const next = at === 0 ? queue[0] : undefined
-      if (queue.length === 0) this.#lanes.delete(lane)
-      else if (next && --next.blockers === 0 && !next.settled) this.#makeReady(next)
+      const queue = this.#lanes.get(lane)
+      if (queue === request) this.#lanes.delete(lane)
+      else if (Array.isArray(queue)) this.#leaveQueue(lane, queue, request)
     }
     if (--this.#pending === 0) for (const resolve of this.#drained.splice(0)) resolve()
+  }
+
+  #leaveQueue(lane: string, queue: Request[], request: Request): void {
+    const at = queue.indexOf(request)
+    queue.splice(at, 1)
+    const [next] = queue
+    if (!next) this.#lanes.delete(lane)
+    else if (at === 0 && --next.blockers === 0 && !next.settled) this.#makeReady(next)
   }
 }
 
