@@ -19,13 +19,15 @@ export function encodeArray(type: ElementType, values: readonly Element[]): Buff
   if (values.length === 0) return encodeHeader(Buffer.alloc(12), type, 0, false)
   let bytes = HEADER_BYTES
   let hasNull = false
-  for (const value of values) {
+  // By index: an iterator makes an object for each value.
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as Element
     bytes += 4 + byteLength(type, value)
     hasNull ||= value === null
   }
   const array = encodeHeader(Buffer.allocUnsafe(bytes), type, values.length, hasNull)
   let at = HEADER_BYTES
-  for (const value of values) at = writeElement(array, at, type, value)
+  for (let index = 0; index < values.length; index++) at = writeElement(array, at, type, values[index] as Element)
   return array
 }
 

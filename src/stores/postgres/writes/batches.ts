@@ -52,6 +52,7 @@ class Request implements Item<unknown, unknown> {
   readonly order: number
   readonly #resolve: (result: unknown) => void
   readonly #reject: (fault: Fault) => void
+  readonly #leave: (request: Request) => void
   /** The lanes in which another request is before it. */
   blockers = 0
   uncertain = false
@@ -66,6 +67,7 @@ class Request implements Item<unknown, unknown> {
     order: number,
     resolve: (result: unknown) => void,
     reject: (fault: Fault) => void,
+    leave: (request: Request) => void,
   ) {
     this.value = value
     this.shape = shape
@@ -74,15 +76,20 @@ class Request implements Item<unknown, unknown> {
     this.order = order
     this.#resolve = resolve
     this.#reject = reject
+    this.#leave = leave
   }
 
   done(result: unknown): void {
+    if (this.settled) return
     this.settled = true
+    this.#leave(this)
     this.#resolve(result)
   }
 
   fail(fault: Fault): void {
+    if (this.settled) return
     this.settled = true
+    this.#leave(this)
     this.shape.failed?.(this.value, fault)
     this.#reject(fault)
   }
@@ -136,7 +143,7 @@ export class Batches {
     if (fault) return Promise.reject(fault)
     return new Promise<R>((resolve, reject) => {
       const settle = resolve as (result: unknown) => void
-      const request = new Request(value, shape, terms, this.#orders++, settle, reject)
+      const request = new Request(value, shape, terms, this.#orders++, settle, reject, this.#leave)
       this.#pending++
       for (const lane of request.lanes) this.#enter(lane, request)
       if (request.blockers === 0) this.#makeReady(request)
@@ -194,7 +201,7 @@ export class Batches {
     if (!fault) return
     const unsent = [...[...this.#ready.values()].flat(), ...this.#again.flat().filter(({ uncertain }) => !uncertain)]
     this.#ready.clear()
-    for (const request of unsent) this.#settle(request, fault)
+    for (const request of unsent) request.fail(fault)
     this.#forgetSettled()
   }
 
@@ -230,7 +237,6 @@ export class Batches {
       if (isMissingTable(thrown)) await this.#parts.missingTable(connection).catch(() => undefined)
       restMs = this.#failed(batch, thrown)
     }
-    for (const request of batch) if (request.settled) this.#leave(request)
     if (restMs > 0) setTimeout(() => this.#give(connection), restMs)
     else this.#give(connection)
   }
@@ -285,18 +291,12 @@ export class Batches {
     const before = performance.now() - this.#parts.doubtMs
     for (const batch of this.#again)
       for (const request of batch)
-        if (request.lostMs !== undefined && request.lostMs < before) this.#settle(request, unavailable())
+        if (request.lostMs !== undefined && request.lostMs < before) request.fail(unavailable())
     this.#forgetSettled()
   }
 
   #forgetSettled(): void {
     this.#again = this.#again.map((batch) => batch.filter(({ settled }) => !settled)).filter(({ length }) => length > 0)
-  }
-
-  #settle(request: Request, fault: Fault): void {
-    if (request.settled) return
-    request.fail(fault)
-    this.#leave(request)
   }
 
   #enter(lane: string, request: Request): void {
@@ -307,7 +307,8 @@ export class Batches {
     else this.#lanes.set(lane, [before, request])
   }
 
-  #leave(request: Request): void {
+  /** A request has settled. The next one in its lanes may be sent. */
+  readonly #leave = (request: Request): void => {
     for (const lane of request.lanes) {
       const queue = this.#lanes.get(lane)
       if (queue === request) this.#lanes.delete(lane)
