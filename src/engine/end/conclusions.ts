@@ -240,16 +240,26 @@ export class Conclusions {
     return this.#write(instance, transitions.laterChange(instance, later))
   }
 
-  async #write(instance: Instance, change: Change, together?: transitions.Together): Promise<Instance | undefined> {
-    const { log } = this.#env
-    try {
-      const { applied, instance: after } = await transitions.writeChange(this.#store, change, together)
-      if (applied) return after
-      log.warn(fieldsOf(instance), LEASE_LOST)
-    } catch (thrown) {
-      if (this.#kept.isKept(thrown)) return this.#writeLater(instance, change, together, thrown)
-      log.error({ ...fieldsOf(instance), err: thrown }, 'could not store the end of an attempt')
-    }
+  /** Not an async function, because every durable call runs through it. */
+  #write(instance: Instance, change: Change, together?: transitions.Together): Promise<Instance | undefined> {
+    return transitions.writeChange(this.#store, change, together).then(
+      ({ applied, instance: after }) => {
+        if (applied) return after
+        this.#env.log.warn(fieldsOf(instance), LEASE_LOST)
+        return undefined
+      },
+      (thrown) => this.#unwritten(instance, change, together, thrown),
+    )
+  }
+
+  async #unwritten(
+    instance: Instance,
+    change: Change,
+    together: transitions.Together | undefined,
+    thrown: unknown,
+  ): Promise<Instance | undefined> {
+    if (this.#kept.isKept(thrown)) return this.#writeLater(instance, change, together, thrown)
+    this.#env.log.error({ ...fieldsOf(instance), err: thrown }, 'could not store the end of an attempt')
     return undefined
   }
 

@@ -1,6 +1,6 @@
 /** What OpenCALL's later revision adds to discovery: `schemaHash`, `endpoints`, `errorsUrl`, and `/.well-known/errors`. */
 import { createHash } from 'node:crypto'
-import { type OperationDefinition, createServer, createToken, jsonSchema, operation } from 'callplane'
+import { createServer, createToken, jsonSchema, type OperationDefinition, operation } from 'callplane'
 import express from 'express'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ErrorEntry, ResponseEnvelope } from '../../../src/protocols/opencall/wire.ts'

@@ -69,7 +69,7 @@ export class RemoteChanges {
       return
     }
     const id = line
-    if (!watchers.watched().has(id)) return
+    if (watchers.revisionOf(id) === undefined) return
     this.#refresh([id]).catch((err) => log?.debug({ err }, 'could not read a changed call; it is read again soon'))
   }
 
@@ -115,22 +115,21 @@ export class RemoteChanges {
     this.#looking = true
     const { watchers, held, log } = this.#parts
     const all = this.#rounds++ % OWN_EVERY === 0
-    const ids = [...watchers.watched().keys()].filter((id) => all || !held.get(id))
+    const ids = watchers.ids().filter((id) => all || !held.get(id))
     try {
       if (ids.length > 0) await this.#refresh(await this.#changed(ids))
     } catch (err) {
       log?.debug({ err }, 'could not look for changes of other nodes; trying again')
     }
     this.#looking = false
-    if (watchers.watched().size > 0) this.#lookLater()
+    if (watchers.ids().length > 0) this.#lookLater()
   }
 
   #changed(ids: readonly string[]): Promise<string[]> {
     const { batchedReads, watchers, reads } = this.#parts
     return alone(batchedReads, 'revisions', async (session) => {
       const found = await reads.revisions(session, ids)
-      const watched = watchers.watched()
-      return found.filter(({ id, revision }) => revision > (watched.get(id)?.revision ?? 0)).map(({ id }) => id)
+      return found.filter(({ id, revision }) => revision > (watchers.revisionOf(id) ?? 0)).map(({ id }) => id)
     })
   }
 
