@@ -12,6 +12,12 @@ import { CALLS_TAG, FIXED_IDS, FIXED_SCHEMAS, fixedPaths, PARAMETERS } from './f
 import { describeOperation, operationIdOf, pathOf, tagOf } from './operation-path.ts'
 import { refer, sharedResponses } from './responses.ts'
 
+const TICKET = {
+  type: 'apiKey',
+  in: 'header',
+  name: 'Authorization',
+  description: 'OTK and the ticket of the stream.',
+}
 /** Where `callplane serve` listens. */
 const DEFAULT_URL = 'http://127.0.0.1:4747'
 
@@ -55,12 +61,7 @@ function openApiDocument({ title, version, url, callVersion, operations }: Catal
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
-        ticket: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'Authorization',
-          description: 'OTK and the ticket of the stream.',
-        },
+        ...(frames.length > 0 && { ticket: TICKET }),
       },
     },
   }
