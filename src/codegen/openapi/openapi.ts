@@ -50,7 +50,8 @@ function openApiDocument({ title, version, url, callVersion, operations }: Catal
       version,
       description: `Operations of an OpenCALL server, revision ${callVersion}. Each has a path of its own, and all are called by POST /call.`,
     },
-    servers: [{ url: url ?? DEFAULT_URL }],
+    // A server without a public address is where the document is.
+    servers: [{ url: url === '' ? '/' : (url ?? DEFAULT_URL) }],
     security: [{ bearer: [] }, { apiKey: [] }, {}],
     tags: tagsOf(operations),
     paths,
