@@ -149,16 +149,3 @@ function checkerOf(api: { paths: Documented; components: { responses: object } }
     return response.status
   }
 }
-
-test('ten thousand operations take linear time', () => {
-  const registry = (count: number) => ({
-    operations: Array.from({ length: count }, (_, at) => ({
-      op: `v1:n${at % 100}.o${at}`,
-      argsSchema: { $ref: '#/$defs/x', $defs: { x: { type: 'object' } } },
-    })),
-  })
-
-  const { paths } = JSON.parse(document(registry(10_000)))
-
-  expect(Object.keys(paths).length).toBe(10_007)
-})
