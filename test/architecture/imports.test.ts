@@ -41,6 +41,7 @@ test('each planted violation is caught, by its own rule', async () => {
     ['codegen', 'src/codegen/reads-files.ts', "import 'node:fs'"],
     ['codegen', 'src/codegen/uses-a-package.ts', "import 'lib'"],
     ['codegen', 'src/codegen/knows-a-codec.ts', "import '../protocols/a/codec.ts'"],
+    ['codegen-runtime', 'src/codegen/a/runtime-text.ts', "import '../../core/fault.ts'"],
     ['testing', 'src/testing/knows-telemetry.ts', "import '../telemetry/log.ts'"],
     ['client', 'src/client/reads-files.ts', "import 'node:fs'"],
     ['react', 'src/react/knows-the-engine.ts', "import '../engine/engine.ts'"],

@@ -26,7 +26,7 @@ test.each(TARGETS)('%s: the file has every operation, and no invisible character
 
 test.each(TARGETS)('%s: the remedies of error codes are in the file', (_language, generate) => {
   const errors = [{ code: 'DOOR_LOCKED', remedy: 'Unlock the door.' }]
-  const { text } = generate(readCatalogue({ operations: [] }, { errors: { errors } }))
+  const { text } = generate(readCatalogue({ operations: [{ op: 'v1:doors.open', errors }] }))
 
   expect(text).toMatch(/"DOOR_LOCKED"\]?(?:: | = )"Unlock the door\."/)
 })

@@ -10,8 +10,8 @@ export function deprecationText(
 }
 
 /** What to do about each error code, if the registry says it. Sorted. */
-export function knownRemedies({ errors, operations }: Catalogue): (readonly [code: string, remedy: string])[] {
-  const known = [...errors, ...operations.flatMap((operation) => operation.errors)]
+export function knownRemedies({ operations }: Catalogue): (readonly [code: string, remedy: string])[] {
+  const known = operations.flatMap(({ errors }) => errors)
   const told = new Map(known.flatMap(({ code, remedy }) => (remedy === undefined ? [] : [[code, remedy] as const])))
   return [...told].sort(([one], [other]) => (one < other ? -1 : 1))
 }

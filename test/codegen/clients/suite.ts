@@ -136,6 +136,17 @@ export function describeClient(name: string, teller: () => Teller): void {
       expect(told[10]).toMatchObject({ fault: 'NOT_FOUND', status: 404 })
     })
 
+    test('a file that the server refuses on the way', async () => {
+      const site = await startSite({ operations: operationsOf([]) })
+      const file = { text: 'x'.repeat(20_000_000), type: 'text/plain', name: 'large.txt' }
+
+      const told = await teller().tell(site.url, [{ do: 'call', op: 'v1:files.describe', media: { file } }], {
+        retries: 0,
+      })
+
+      expect(told).toEqual([expect.objectContaining({ fault: 'MEDIA_TOO_LARGE', status: 400 })])
+    })
+
     test('a run is watched, canceled and resumed by its id', async () => {
       const watched = Promise.withResolvers<void>()
       const site = await startSite({ operations: operationsOf([], watched.promise) })

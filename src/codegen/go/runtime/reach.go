@@ -2,6 +2,7 @@ package callplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -59,11 +60,33 @@ func (limit *reach) dial(ctx context.Context, network, address string) (net.Conn
 		}
 	}
 	connection, err := dialer.DialContext(ctx, network, address)
-	if err == nil && address == limit.home {
+	if err != nil {
+		return nil, err
+	}
+	if address == limit.home {
 		host, _, _ := net.SplitHostPort(connection.RemoteAddr().String())
 		atomic.StoreInt32(&limit.closest, int32(closeness(host)))
 	}
-	return connection, err
+	return &lenientConn{Conn: connection}, nil
+}
+
+// lenientConn leaves a failed write to the reader: a server that refuses a file on the way has sent a response that says
+// why, and net/http would not read it after a failed write.
+type lenientConn struct {
+	net.Conn
+	refused atomic.Bool
+}
+
+func (connection *lenientConn) Write(data []byte) (int, error) {
+	if connection.refused.Load() {
+		return len(data), nil
+	}
+	count, err := connection.Conn.Write(data)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		connection.refused.Store(true)
+		return len(data), nil
+	}
+	return count, err
 }
 
 // closeness is 0 for a public address, 1 for a private one, 2 for this machine, 3 for one that no server has.

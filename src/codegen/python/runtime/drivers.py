@@ -136,18 +136,74 @@ class _SocketDriver:
             steps.close()
 
 
-class _StreamConnection:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
+class _AsyncConnection(asyncio.Protocol):
+    """Keeps what has arrived when the connection breaks, such as the refusal of a file. asyncio's own streams drop it."""
+
+    def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._ended = False
+        self._failure: Exception | None = None
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        self._arrived.set()
+        if len(self._received) > _PIECE and self._transport is not None:
+            self._transport.pause_reading()
+
+    def eof_received(self) -> None:
+        self._ended = True
+        self._arrived.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._ended = True
+        self._failure = error
+        # A transport that has ended cannot be aborted.
+        self._transport = None
+        self._arrived.set()
+        self._room.set()
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+
+    async def receive(self) -> bytes:
+        while not self._received:
+            if self._failure is not None:
+                raise _Broken(str(self._failure))
+            if self._ended:
+                return b""
+            self._arrived.clear()
+            await self._arrived.wait()
+        data = bytes(self._received)
+        self._received.clear()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        return data
+
+    async def send(self, data: bytes) -> None:
+        for at in range(0, len(data), _PIECE):
+            if self._transport is None or self._ended or self._transport.is_closing():
+                raise _Broken("the connection was closed")
+            self._transport.write(data[at : at + _PIECE])
+            await self._room.wait()
 
     def close(self) -> None:
-        self.writer.transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
 
 class _AsyncDriver:
-    """Does with asyncio's streams what the logic asks for. A cancelled task closes its connection at once."""
+    """Does with asyncio what the logic asks for. A cancelled task closes its connection at once."""
 
     def __init__(
         self,
@@ -169,19 +225,18 @@ class _AsyncDriver:
             async with asyncio.timeout(_left(effect.until)):
                 if isinstance(effect, _Connect):
                     return await self._connect(effect)
-                connection = cast(_StreamConnection, effect.connection)
+                connection = cast(_AsyncConnection, effect.connection)
                 if connection.loop is not asyncio.get_running_loop():
                     raise _Broken("the connection belongs to an event loop that has ended")
                 if isinstance(effect, _Receive):
-                    return await connection.reader.read(_PIECE)
-                connection.writer.write(effect.data)
-                return await connection.writer.drain()
+                    return await connection.receive()
+                return await connection.send(effect.data)
         except TimeoutError as error:
             raise _Late("timed out") from error
         except OSError as error:
             raise _Broken(str(error)) from error
 
-    async def _connect(self, effect: _Connect) -> _StreamConnection:
+    async def _connect(self, effect: _Connect) -> _AsyncConnection:
         failure: OSError = OSError(f"{effect.host} has no address")
         loop = asyncio.get_running_loop()
         secure: dict[str, Any] = {}
@@ -190,8 +245,8 @@ class _AsyncDriver:
         for _, _, _, _, address in await loop.getaddrinfo(effect.host, effect.port, type=socket.SOCK_STREAM):
             self._reach.check(effect, str(address[0]))
             try:
-                reader, writer = await asyncio.open_connection(str(address[0]), effect.port, **secure)
-                return _StreamConnection(reader, writer)
+                host = str(address[0])
+                return (await loop.create_connection(_AsyncConnection, host, effect.port, **secure))[1]
             except OSError as error:
                 failure = error
         raise failure
