@@ -20,6 +20,7 @@ const PROGRAM = `
     const { id, method, params } = JSON.parse(line)
     if (id === undefined) return
     const answer = results[method] ? { result: results[method](params) } : { error: { code: -32601, message: 'unknown' } }
+    console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
   })`
 
 /** Tools by name, each with the type of its argument. */
