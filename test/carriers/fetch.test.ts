@@ -98,7 +98,7 @@ test('below a prefix nothing else is answered, and one request may have another'
 test('links name the host that the client reached, also if the framework has another one in its URL', async () => {
   const where = route('/where', { GET: (exchange) => text(exchange.origin) })
   const handle = createFetchHandler([where], { fallback: refuse, basePath: '/api' })
-  const from = async (headers: HeadersInit) => {
+  const from = async (headers: Record<string, string>) => {
     return (await handle(new Request('https://localhost:3000/api/where', { headers }))).text()
   }
 
