@@ -57,6 +57,18 @@ export function textWithout({ text }: ToolResult, unshown: readonly ResultFile[]
   return [...(text === '' ? [] : [text]), ...notes].join('\n')
 }
 
+/** For messages that show images as `data:` addresses: the text with a note for each other file, and the images. */
+export function splitImages(result: ToolResult): { text: string; images: string[] } {
+  const isImage = ({ mimeType }: ResultFile) => mimeType.startsWith('image/')
+  return {
+    text: textWithout(
+      result,
+      result.files.filter((file) => !isImage(file)),
+    ),
+    images: result.files.filter(isImage).map(({ mimeType, data }) => `data:${mimeType};base64,${data}`),
+  }
+}
+
 async function textOf(item: JsonObject, readText: ReadText): Promise<string> {
   const { type, text, resource } = item
   if (type === 'text' && typeof text === 'string') return text
