@@ -59,7 +59,8 @@ export function textWithout({ text }: ToolResult, unshown: readonly ResultFile[]
 
 /** For messages that show images as `data:` addresses: the text with a note for each other file, and the images. */
 export function splitImages(result: ToolResult): { text: string; images: string[] } {
-  const isImage = ({ mimeType }: ResultFile) => mimeType.startsWith('image/')
+  // Types that the models of OpenAI accept.
+  const isImage = ({ mimeType }: ResultFile) => /^image\/(?:png|jpeg|gif|webp)$/.test(mimeType)
   return {
     text: textWithout(
       result,
