@@ -3,7 +3,7 @@
  * its own calls.
  */
 import type { ToolSource } from './connection.ts'
-import { type ToolResult, textWithout } from './results.ts'
+import { splitImages, type ToolResult } from './results.ts'
 import type { ObjectSchema } from './schema.ts'
 import { openTools, type ToolsOptions } from './tools.ts'
 
@@ -51,12 +51,8 @@ export async function toLangChainTools<Tool>(source: ToolSource, options: LangCh
 }
 
 function encodeContent(result: ToolResult): string | LangChainPart[] {
-  const images = result.files.filter(({ mimeType }) => mimeType.startsWith('image/'))
-  const others = result.files.filter((file) => !images.includes(file))
-  const text = textWithout(result, others)
+  const { text, images } = splitImages(result)
   if (images.length === 0) return text
-  const shown = images.map(({ mimeType, data }): LangChainPart => {
-    return { type: 'image_url', image_url: { url: `data:${mimeType};base64,${data}` } }
-  })
+  const shown = images.map((url): LangChainPart => ({ type: 'image_url', image_url: { url } }))
   return text === '' ? shown : [{ type: 'text', text }, ...shown]
 }

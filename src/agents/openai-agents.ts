@@ -1,6 +1,6 @@
 /** Tools for the OpenAI Agents SDK (`@openai/agents`): function tools that run their own calls. */
 import type { ToolSource } from './connection.ts'
-import { type ToolResult, textWithout } from './results.ts'
+import { splitImages, type ToolResult } from './results.ts'
 import type { ObjectSchema } from './schema.ts'
 import { openTools, type ToolsOptions } from './tools.ts'
 
@@ -55,12 +55,8 @@ function encodeSchema(parameters: ObjectSchema): OpenAIAgentsSchema {
 }
 
 function encodeOutput(result: ToolResult): string | OpenAIAgentsPart[] {
-  const images = result.files.filter(({ mimeType }) => mimeType.startsWith('image/'))
-  const others = result.files.filter((file) => !images.includes(file))
-  const text = textWithout(result, others)
+  const { text, images } = splitImages(result)
   if (images.length === 0) return text
-  const shown = images.map(({ mimeType, data }): OpenAIAgentsPart => {
-    return { type: 'image', image: `data:${mimeType};base64,${data}` }
-  })
+  const shown = images.map((image): OpenAIAgentsPart => ({ type: 'image', image }))
   return text === '' ? shown : [{ type: 'text', text }, ...shown]
 }

@@ -13,7 +13,7 @@ const PAGE = 'docs/guides/frameworks.md'
 
 const NODE: Command = [process.execPath, '--conditions=callplane-source']
 
-/** A file that imports the decorators of Nest cannot run as it is: Node removes types only. */
+/** The page's module without the decorator, which Node cannot run: it removes types only. */
 const APP_MODULE = `import { Module } from '@nestjs/common'
 export class AppModule {}
 Module({})(AppModule)
@@ -48,15 +48,19 @@ export async function createProject(within = tmpdir()): Promise<string> {
   const folder = await mkdtemp(join(within, 'callplane-framework-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
-  for (const block of blocksIn(PAGE, readPage(PAGE))) {
-    const file = settingOf(block, 'file')?.replace(/^framework\//, '')
-    if (file === undefined) continue
+  for (const [file, code] of readBlocks()) {
     await mkdir(dirname(join(folder, file)), { recursive: true })
-    await writeFile(join(folder, file), block.code)
+    await writeFile(join(folder, file), code)
   }
   await copyFile(join(import.meta.dirname, 'operations.ts'), join(folder, 'operations.ts'))
   await writeFile(join(folder, 'app.module.ts'), APP_MODULE)
   return folder
+}
+
+/** The code of each block with a file name. */
+export function readBlocks(): Map<string, string> {
+  const named = blocksIn(PAGE, readPage(PAGE)).map((block) => [settingOf(block, 'file'), block.code] as const)
+  return new Map(named.flatMap(([file, code]) => (file ? [[file.replace(/^framework\//, ''), code]] : [])))
 }
 
 /** The packages of this repository, and the package itself. */
