@@ -5,7 +5,6 @@
  */
 import type { Instance } from '../../../core/call/instance.ts'
 import { FairTurns } from '../../../core/fairness/fair-turns.ts'
-import { SlotShares } from '../../../core/fairness/slot-shares.ts'
 import type { Claim, Claimed } from '../../../core/ports/store.ts'
 import type { CallReads } from '../calls/reads.ts'
 import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, OPEN } from '../calls/rows.ts'
@@ -18,6 +17,7 @@ import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
+import { choose, createBudget, type DueCaller, keyOf, type Place } from './choice.ts'
 import type { DueRepair } from './due-repair.ts'
 
 export interface ClaimParts {
@@ -37,34 +37,12 @@ export interface ClaimParts {
   claimed(instance: Instance, row: CallRow): void
 }
 
-/** A row of `due`: which call, whose, and where it is. */
-interface Place {
-  id: string
-  generation: number
-  operation: string
-  tenant: string
-  owner: string
-}
-
-interface Candidate extends Place {
-  due_at: number
-}
-
 /** A claim as it was sent. */
 interface Sent {
   at: number
   leaseMs: number
   node: number
   mark: number
-}
-
-/** A caller with due calls, in the order in which they became due. */
-interface DueCaller {
-  tenant: string
-  owner: string
-  calls: Candidate[]
-  /** Operations of which more calls are due than were read. */
-  cutOff: Set<string>
 }
 
 interface Look {
@@ -336,91 +314,6 @@ function freshOf({ id, operation, tenant, owner }: Place, { at, leaseMs }: Sent)
 
 const optional = (nextDueAt: number | undefined) => (nextDueAt === undefined ? {} : { nextDueAt })
 
-function keyOf({ tenant, owner }: { tenant: string; owner: string }): string {
-  return `${tenant.length} ${tenant}${owner}`
-}
-
 function firstDue({ calls }: DueCaller): number {
   return calls[0]?.due_at ?? 0
-}
-
-/** What the claim may still take: slots of operations, and shares of callers. */
-function createBudget({ slots, shares: snapshot, weights, limit }: Claim) {
-  const room = new Map([...(slots ?? [])].map(([operation, free]) => [encodeText(operation), free]))
-  const shares = snapshot && SlotShares.from(snapshot)
-  const promised = new Map<string, Candidate>()
-  const who = ({ tenant, owner }: { tenant: string; owner: string }) => ({
-    tenant: decodeText(tenant),
-    owner: decodeText(owner),
-  })
-  return {
-    weights,
-    has: ({ operation }: Candidate) => (room.get(operation) ?? limit) > 0,
-    admits: (caller: DueCaller) => !shares || shares.admits(who(caller)),
-    take(candidate: Candidate): void {
-      promised.set(candidate.id, candidate)
-      const left = room.get(candidate.operation)
-      if (left !== undefined) room.set(candidate.operation, left - 1)
-      shares?.take(who(candidate))
-    },
-    /** Gives back what was meant for candidates that another node took. */
-    confirm(taken: readonly Instance[]): void {
-      for (const { id } of taken) promised.delete(id)
-      for (const candidate of promised.values()) {
-        const left = room.get(candidate.operation)
-        if (left !== undefined) room.set(candidate.operation, left + 1)
-        shares?.give(who(candidate))
-      }
-      promised.clear()
-    },
-  }
-}
-
-interface Chosen {
-  calls: Candidate[]
-  /** The due time of the next call, if the limit was reached. */
-  leftAt: number | undefined
-  /** A caller has more due calls than were read. */
-  wantsMore: boolean
-}
-
-function choose(
-  turns: FairTurns<string>,
-  callers: readonly DueCaller[],
-  room: number,
-  budget: ReturnType<typeof createBudget>,
-): Chosen {
-  const byKey = new Map(callers.map((caller) => [keyOf(caller), caller]))
-  for (const caller of callers) if (turns.get(caller) === undefined) turns.add(caller, keyOf(caller))
-  const calls: Candidate[] = []
-  let leftAt: number | undefined
-  let wantsMore = false
-  turns.give((key) => {
-    const caller = byKey.get(key)
-    if (!caller) return 'idle'
-    // A call that was not read may be earlier than those that were.
-    if (isCutOff(caller)) {
-      wantsMore = calls.length > 0
-      return wantsMore ? 'enough' : 'blocked'
-    }
-    if (caller.calls.length === 0) return 'idle'
-    const at = caller.calls.findIndex((call) => budget.has(call))
-    const candidate = caller.calls[at]
-    if (!candidate || !budget.admits(caller)) return 'blocked'
-    if (calls.length >= room) {
-      leftAt = candidate.due_at
-      return 'enough'
-    }
-    calls.push(candidate)
-    caller.calls.splice(at, 1)
-    budget.take(candidate)
-    return 'used'
-  }, budget.weights)
-  return { calls, leftAt, wantsMore }
-}
-
-/** True if all calls of an operation that were read are used up, and there are more. */
-function isCutOff({ calls, cutOff }: DueCaller): boolean {
-  for (const operation of cutOff) if (!calls.some((call) => call.operation === operation)) return true
-  return false
 }
