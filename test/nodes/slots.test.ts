@@ -199,7 +199,7 @@ describeWith(postgresServer, 'slots of several nodes', () => {
     const { url } = proxy
     const users = await Promise.all([1, 2, 3].map(async () => new User(await schema.open({ clock: systemClock, url }))))
     let [taken, most] = [0, 0]
-    proxy.loseEvery(4)
+    proxy.loseEvery(3)
 
     await Promise.all(
       users.map(async (user) => {

@@ -173,6 +173,9 @@ async function assemble(
     generations,
     reads,
     repair,
+    fresh,
+    node: () => membership.number,
+    missing: (session, node) => membership.rejoin(session, node),
     newMark,
     now,
     claimed(instance, { generation, node }) {

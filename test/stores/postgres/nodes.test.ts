@@ -240,6 +240,29 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     expect((await other.openCounts()).byOwner).toEqual([['main', 'none|ada', 1]])
   })
 
+  test('a queued call that a node had claimed before it died is handed out when its lease is over', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const options = { serverTime: () => clock.now() }
+    const dying = await schema.open({ ...options, clock: createManualClock() })
+    const other = await schema.open({ ...options, clock })
+    const instance = sampleInstance(clock.now(), { dueAt: clock.now() })
+    await other.accept(instance)
+    const claimed = await dying.claim({ ...CLAIM, leaseMs: 30_000 })
+    // A call that runs has no row there, as if its node had accepted it.
+    expect(await server.query(`SELECT id FROM ${schema.name}.due`)).toEqual([])
+
+    clock.advance(29_999)
+    const early = await claimWhenBuried(other, server, schema.name, clock)
+    clock.advance(1)
+    const late = await other.claim(CLAIM)
+
+    expect(claimed.instances).toMatchObject([{ id: instance.id, attempt: 1 }])
+    expect(early.instances).toEqual([])
+    expect(late.instances).toMatchObject([{ id: instance.id, attempt: 2 }])
+    expect(await dying.advance(ending(instance, 1))).toMatchObject({ applied: false, instance: { attempt: 2 } })
+  })
+
   test('a node that closes hands over at once', async () => {
     await using schema = createSchema(server)
     const clock = createManualClock()

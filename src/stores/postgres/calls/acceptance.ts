@@ -158,7 +158,17 @@ export class AcceptedCalls {
     await this.#checkStanding(session, patient, node)
     const taken: (Acceptance | Fault)[] = []
     for (const item of refused) taken.push(await this.#takenBy(session, item))
-    refused.forEach((item, at) => void settle(item, taken[at] as Acceptance | Fault, this.#parts.fresh))
+    refused.forEach((item, at) => {
+      const result = taken[at] as Acceptance | Fault
+      if (patient.fresh) this.#tellFresh(item.value.instance.id, result)
+      settle(item, result)
+    })
+  }
+
+  #tellFresh(id: string, result: Acceptance | Fault): void {
+    const { fresh } = this.#parts
+    if (!(result instanceof Fault) && result.kind === 'created') fresh.accepted(id)
+    else fresh.refused(id)
   }
 
   /**
@@ -174,14 +184,14 @@ export class AcceptedCalls {
     if (items.some(({ uncertain }) => uncertain)) return undefined
     try {
       const { count } = await session.query(plain, valuesOf(items, plain, node))
-      if (count === items.length) return this.#created(items, plain.generation)
+      if (count === items.length) return this.#created(items, plain)
     } catch (thrown) {
       if (!isDuplicate(thrown)) throw thrown
       return undefined
     }
     const ids = items.map(({ value }) => value.instance.id)
     const { rows } = await session.query<{ id: string }>(this.#present(plain.generation), [encodeArray('uuid', ids)])
-    return this.#createdOnly(items, rows, plain.generation)
+    return this.#createdOnly(items, rows, plain)
   }
 
   async #insertPatient(
@@ -191,7 +201,7 @@ export class AcceptedCalls {
     node: number,
   ): Promise<readonly AcceptItem[]> {
     const { rows } = await session.query<{ id: string }>(patient, valuesOf(items, patient, node))
-    return this.#createdOnly(items, rows, patient.generation)
+    return this.#createdOnly(items, rows, patient)
   }
 
   /**
@@ -206,19 +216,21 @@ export class AcceptedCalls {
     if (current !== generation || (fresh && !member)) throw new SendAgain()
   }
 
-  #createdOnly(items: readonly AcceptItem[], rows: readonly { id: string }[], generation: number): AcceptItem[] {
+  #createdOnly(items: readonly AcceptItem[], rows: readonly { id: string }[], insert: Insert): AcceptItem[] {
     const inserted = new Set(rows.map(({ id }) => id))
     const isIn = ({ value }: AcceptItem) => inserted.has(value.instance.id)
-    this.#created(items.filter(isIn), generation)
+    this.#created(items.filter(isIn), insert)
     return items.filter((item) => !isIn(item))
   }
 
   /** Returns the calls that were not created: none. */
-  #created(items: readonly AcceptItem[], generation: number): AcceptItem[] {
+  #created(items: readonly AcceptItem[], { generation, fresh: isFresh }: Insert): AcceptItem[] {
     const { accepted, fresh } = this.#parts
     for (const item of items) {
-      accepted(item.value.instance, generation)
-      settle(item, CREATED, fresh)
+      const { instance } = item.value
+      accepted(instance, generation)
+      if (isFresh) fresh.accepted(instance.id)
+      item.done(CREATED)
     }
     return []
   }
@@ -264,7 +276,7 @@ export class AcceptedCalls {
       return { commit: true, value: CREATED }
     })
     if (decided === CREATED) this.#parts.accepted(instance, generation)
-    settle(item, await this.#keptIn(session, decided, over), this.#parts.fresh)
+    settle(item, await this.#keptIn(session, decided, over))
   }
 
   /** The call that should give up its request id has kept it, because nothing was committed. */
@@ -309,10 +321,7 @@ export class AcceptedCalls {
   }
 }
 
-function settle(item: AcceptItem, result: Acceptance | Fault, fresh: FreshCalls): void {
-  const { id } = item.value.instance
-  if (result instanceof Fault || result.kind !== 'created') fresh.refused(id)
-  else fresh.accepted(id)
+function settle(item: AcceptItem, result: Acceptance | Fault): void {
   if (result instanceof Fault) item.fail(result)
   else item.done(result)
 }
