@@ -19,7 +19,7 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/stores/postgres/*.test.ts', what: 'the store in Postgres, with connections that are killed' },
   { files: 'test/nodes/*.test.ts', what: 'several servers on one Postgres' },
   { files: 'test/chaos/chaos.test.ts', what: 'nodes on Postgres and S3 that are killed, paused and cut off' },
-  { files: 'test/{client,react}/chromium.test.ts', what: 'the client and its hooks in Chromium' },
+  { files: 'test/{client,react}/{chromium,bun}.test.ts', what: 'the client and its hooks in Chromium and Bun' },
   {
     files: 'test/client/oxp/{public-servers,chromium}.test.ts',
     what: 'our OXP client with other servers and in Chromium',
