@@ -1,0 +1,33 @@
+/** A relay in front of a server, whose connections a test can break. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+export async function startRelay(port: number) {
+  const open = new Set<Socket>()
+  const relay = createServer((client) => {
+    const server = connect(port, '127.0.0.1')
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      open.add(from)
+      from.on('error', () => to.destroy())
+      from.on('close', () => {
+        open.delete(from)
+        to.destroy()
+      })
+      from.pipe(to)
+    }
+  })
+  relay.listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  const cut = () => {
+    for (const socket of open) socket.destroy()
+  }
+  onTestFinished(() => {
+    cut()
+    relay.close()
+  })
+  return { port: (relay.address() as AddressInfo).port, cut }
+}
