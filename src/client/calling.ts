@@ -4,10 +4,9 @@
  */
 import type { JsonObject } from '../core/json.ts'
 import { newId } from './ids.ts'
-import { asksToComeBack, faultOf, isLost, isOver, problemOf, wrongReply } from './judge.ts'
+import { asksToComeBack, faultOf, isLost, problemOf, wrongReply } from './judge.ts'
 import type { CallOptions, ClientOptions, Envelope, Middleware, OutgoingCall } from './options.ts'
 import { type Clock, createLimit, type Limit } from './time.ts'
-import { traceparent } from './traceparent.ts'
 import type { Received, Transport } from './transport.ts'
 
 /** A call that ended well. */
@@ -24,15 +23,25 @@ const POLL_AGAIN_MS = 250
 const LOST_POLLS = 20
 export type CallingOptions = Pick<ClientOptions, 'retries' | 'timeoutMs' | 'use'>
 
+/** What the full client adds. */
+export interface CallingExtras {
+  /** Sees every first response. */
+  observe?(call: OutgoingCall, received: Received): void
+  /** The trace that a call belongs to. */
+  trace?(): string | undefined
+}
+
 export class Calling {
   readonly transport: Transport
   readonly #options: CallingOptions
+  readonly #extras: CallingExtras
   readonly #clock: Clock
 
-  constructor(transport: Transport, options: CallingOptions, clock: Clock) {
+  constructor(transport: Transport, options: CallingOptions, clock: Clock, extras: CallingExtras) {
     this.transport = transport
     this.#options = options
     this.#clock = clock
+    this.#extras = extras
   }
 
   limit({ signal, timeoutMs = this.#options.timeoutMs }: Pick<CallOptions, 'signal' | 'timeoutMs'> = {}): Limit {
@@ -41,7 +50,7 @@ export class Calling {
 
   outgoing(operation: string, args: JsonObject = {}, options: CallOptions = {}): OutgoingCall {
     const { requestId = newId(), idempotencyKey = newId(), sessionId, parentId, locale, media, onUpload } = options
-    const trace = options.traceparent ?? traceparent()
+    const trace = options.traceparent ?? this.#extras.trace?.()
     const context = { requestId, idempotencyKey, sessionId, parentId, locale, traceparent: trace }
     return { operation, args, context, headers: {}, media, onUpload }
   }
@@ -51,6 +60,7 @@ export class Calling {
     let received: Received | undefined
     const first = async (sent: OutgoingCall) => {
       received = await this.#sendAgain(sent, signal)
+      this.#extras.observe?.(sent, received)
       return received.envelope
     }
     const wrapped = (this.#options.use ?? NO_LAYERS).reduceRight<typeof first>(
@@ -65,40 +75,25 @@ export class Calling {
   }
 
   /** Follows a call that was sent until it ends, and returns its outcome. Throws the fault it ended with. */
-  async finish(first: Received, signal: AbortSignal | undefined, onChange?: (now: Envelope) => void): Promise<Ended> {
+  async finish(first: Received, signal: AbortSignal | undefined, onChange?: (now: Received) => void): Promise<Ended> {
     let now = first
     for (;;) {
-      onChange?.(now.envelope)
+      onChange?.(now)
       if (now.envelope.state === 'complete') return now
       now = await this.next(now, signal)
     }
   }
 
-  /** Every state of a call until it ends: as the server pushes them where it can, else by polls. */
-  async *changes(first: Received, signal: AbortSignal | undefined): AsyncIterable<Envelope> {
-    let now = first
-    const watched = this.transport.watch?.(now.envelope.requestId, signal)
-    if (watched && !isOver(now.envelope)) {
-      for await (const envelope of watched) {
-        yield envelope
-        now = { envelope }
-      }
-    }
-    while (!isOver(now.envelope)) {
-      now = await this.#following(now, signal)
-      yield now.envelope
-    }
-  }
-
   /** The next state of a call that has not ended. A lost connection does not end it. */
   async next(before: Received, signal: AbortSignal | undefined): Promise<Received> {
-    const received = await this.#following(before, signal)
+    const received = await this.following(before, signal)
     const fault = problemOf(before.envelope, received, this.#clock.now())
     if (fault) throw fault
     return received
   }
 
-  async #following({ envelope, retryAfterMs }: Received, signal: AbortSignal | undefined): Promise<Received> {
+  /** The same without a judgement on what it says. */
+  async following({ envelope, retryAfterMs }: Received, signal: AbortSignal | undefined): Promise<Received> {
     await this.#clock.wait(retryAfterMs ?? envelope.retryAfterMs ?? POLL_AGAIN_MS, signal)
     for (let losses = 0; ; losses++) {
       const received = await this.#nextOnce(envelope, signal, losses)

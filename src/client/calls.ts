@@ -7,7 +7,7 @@ import { CallFault } from './fault.ts'
 import { HttpTransport } from './http/http-transport.ts'
 import type { ClientOptions } from './options.ts'
 import { PendingCall } from './pending-call.ts'
-import type { Finish } from './run.ts'
+import { CallRun, type Finish } from './run.ts'
 import type { SmallClient } from './types.ts'
 
 export { CallFault, type ClientCode, isFault, type Outcome, type Settled, safe } from './fault.ts'
@@ -19,6 +19,7 @@ export function createClient<Ops>(options: ClientOptions): SmallClient<Ops> {
   const transport = options.transport ?? new HttpTransport(options)
   return buildClient(options, transport, {
     createCall: (calling, finish, outgoing, given) => new PendingCall(calling, finish, outgoing, given),
+    createRun: (calling, finish, operation, first) => new CallRun(calling, finish, operation, first),
     finish: resultOf,
   }) as SmallClient<Ops>
 }

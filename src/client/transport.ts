@@ -28,6 +28,8 @@ export interface Received {
   /** The HTTP status, if there is one. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
+  /** Those of an HTTP response. */
+  readonly headers?: Headers
 }
 
 export interface FetchInit {
@@ -43,6 +45,8 @@ export interface FetchInit {
 
 /** Fetches results, with the caller's token where it may go. */
 export interface Fetcher {
+  /** The address of the server, without a slash at the end. */
+  readonly base: string
   /** An address relative to the server's, as an absolute one. Throws `UNSAFE_LOCATION`. */
   resolve(uri: string): URL
   fetch(address: URL, init: FetchInit): Promise<Response>

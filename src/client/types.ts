@@ -6,7 +6,9 @@ import type { JsonObject } from '../core/json.ts'
 import type { TypesIn } from '../core/operation/operation.ts'
 import type { Download, DownloadableCall } from './downloads/download.ts'
 import type { ClientCode, MayFault } from './fault.ts'
+import type { ProgressRun } from './full-run.ts'
 import type { CallOptions } from './options.ts'
+import type { Registry } from './registry.ts'
 import type { Run } from './run.ts'
 import type { FrameStream } from './streams/frame-stream.ts'
 
@@ -43,12 +45,12 @@ export type Parameters<T> =
 export interface Call<Result, Code extends string = string> extends Promise<Result>, MayFault<Code> {}
 
 /** An operation as a function. */
-interface Callable<T, Returned> {
+interface Callable<T, Returned, Started> {
   (...parameters: Parameters<T>): Returned
   /** Resolves when the server has accepted the call. The handle has the id, the progress and the result. */
-  start(...parameters: Parameters<T>): Promise<Run<ResultOf<T>>>
+  start(...parameters: Parameters<T>): Promise<Started>
   /** A handle of a call that was started before. */
-  resume(id: string): Run<ResultOf<T>>
+  resume(id: string): Started
   /** Its name: `v1:orders.getItem`. */
   readonly operation: string
 }
@@ -65,7 +67,9 @@ type Leaf<T, K extends Kind> = T extends { frame: unknown }
   ? K extends 'full'
     ? Watchable<T>
     : never
-  : Callable<T, K extends 'full' ? DownloadableCall<ResultOf<T>, CodesOf<T>> : Call<ResultOf<T>, CodesOf<T>>>
+  : K extends 'full'
+    ? Callable<T, DownloadableCall<ResultOf<T>, CodesOf<T>>, ProgressRun<ResultOf<T>>>
+    : Callable<T, Call<ResultOf<T>, CodesOf<T>>, Run<ResultOf<T>>>
 
 type LeafKey<Name, Prefix extends string> = Name extends `${Prefix}${infer Rest}`
   ? Rest extends `${string}.${string}`
@@ -98,7 +102,7 @@ export interface ClientMethods<Ops, K extends Kind> {
     ...parameters: Parameters<Typed<Ops, Name>>
   ): ReturnType<CallableNamed<Ops, Name, K>>
   /** A handle of any call that was started before. */
-  resume<Result = unknown>(id: string): Run<Result>
+  resume<Result = unknown>(id: string): K extends 'full' ? ProgressRun<Result> : Run<Result>
   /** Ends all connections. Calls under way end with `ABORTED`. */
   close(): void
 }
@@ -108,4 +112,9 @@ type CallableNamed<Ops, Name, K extends Kind> =
 
 export type SmallClient<Ops> = OperationTree<Named<Ops>, 'calls'> & ClientMethods<Named<Ops>, 'calls'>
 
-export type Client<Ops> = OperationTree<Named<Ops>, 'full'> & ClientMethods<Named<Ops>, 'full'>
+export type Client<Ops> = OperationTree<Named<Ops>, 'full'> & FullMethods<Named<Ops>>
+
+interface FullMethods<Ops> extends ClientMethods<Ops, 'full'> {
+  /** The operations of the server. Asked again only if they changed. */
+  registry(signal?: AbortSignal): Promise<Registry>
+}

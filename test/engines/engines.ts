@@ -29,6 +29,11 @@ export const KAFKA_JARS = join(own, 'kafka/*')
 /** Python with the packages of `scripts/engines/python.txt`. */
 export const PYTHON = join(own, 'python/bin/python')
 
+/** Python with the packages of `scripts/engines/tool-servers.txt`. */
+export const TOOL_SERVERS_PYTHON = join(own, 'tool-servers/bin/python')
+
+export const toolServers: TestEngine = engine('OXP and OTC servers', ['setpriv'], [join(own, 'tool-servers/made-from')])
+
 export const mqttBroker: TestEngine = engine('an MQTT broker', [
   'setpriv',
   'mosquitto',

@@ -271,6 +271,7 @@ describe('calls that take long', () => {
       developer_message: expect.stringContaining('"call_id": "build-1"'),
       can_retry: true,
       retry_after_ms: 250,
+      still_running: true,
     })
     expect(joined.body).toMatchObject({ call_id: 'build-1', success: true, value: 'built' })
     expect(runs).toBe(1)

@@ -10,8 +10,11 @@ const MAX_REDIRECTS = 5
 export class ResultFetcher implements Fetcher {
   readonly #requests: Requests
 
+  readonly base: string
+
   constructor(requests: Requests) {
     this.#requests = requests
+    this.base = requests.addresses.base
   }
 
   /** A server in a private network may name its neighbours. A public one may not. */

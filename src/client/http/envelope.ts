@@ -66,18 +66,11 @@ async function readCounted(response: Response, maxBytes: number, signal: AbortSi
 
 async function tooLarge(response: Response, maxBytes: number): Promise<CallFault> {
   if (!response.bodyUsed) await response.body?.cancel()
-  return new CallFault(
-    'RESPONSE_TOO_LARGE',
-    `The response is larger than ${maxBytes} bytes. Raise "maxResponseBytes", or return the result in chunks.`,
-    { status: response.status },
-  )
+  return new CallFault('RESPONSE_TOO_LARGE', `The response is larger than ${maxBytes} bytes ("maxResponseBytes").`)
 }
 
-function notOpenCall(response: Response, cause?: unknown): CallFault {
-  const type = response.headers.get('content-type') ?? 'nothing'
-  return new CallFault(
-    'NOT_OPENCALL',
-    `The server responded with ${response.status} and ${type}, which is no OpenCALL envelope. Is the address that of the server, and does a proxy answer in its place?`,
-    { status: response.status, cause },
-  )
+function notOpenCall({ status, headers }: Response, cause?: unknown): CallFault {
+  const type = headers.get('content-type')
+  const message = `The server responded with ${status} and ${type} instead of an OpenCALL envelope. Check the address.`
+  return new CallFault('NOT_OPENCALL', message, { status, cause })
 }

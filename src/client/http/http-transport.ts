@@ -21,10 +21,12 @@ export type EncodeUpload = (
 export interface HttpFeatures {
   readonly encodeUpload: EncodeUpload
   createFetcher(requests: Requests): Fetcher
+  watch(fetcher: Fetcher, requestId: string, signal: AbortSignal | undefined): AsyncIterable<Envelope>
 }
 
 export class HttpTransport implements Transport {
   readonly fetcher?: Fetcher
+  readonly watch?: NonNullable<Transport['watch']>
   readonly #requests: Requests
   readonly #maxBytes: number
   readonly #encodeUpload: EncodeUpload | undefined
@@ -33,7 +35,10 @@ export class HttpTransport implements Transport {
     this.#requests = new Requests(new Addresses(options.url, options.trustedOrigins), options)
     this.#maxBytes = options.maxResponseBytes ?? MAX_RESPONSE_BYTES
     this.#encodeUpload = features?.encodeUpload
-    if (features) this.fetcher = features.createFetcher(this.#requests)
+    if (!features) return
+    const fetcher = features.createFetcher(this.#requests)
+    this.fetcher = fetcher
+    this.watch = (requestId, signal) => features.watch(fetcher, requestId, signal)
   }
 
   send(call: OutgoingCall, signal: AbortSignal | undefined): Promise<Received> {
@@ -49,7 +54,7 @@ export class HttpTransport implements Transport {
   next({ requestId, location }: Envelope, signal: AbortSignal | undefined): Promise<Received> {
     const { addresses } = this.#requests
     const address = location ? addresses.resolve(location.uri) : this.#callPlace(requestId)
-    if (!addresses.isTrusted(address)) throw unsafe(`${address.host} is not the server. Add it to "trustedOrigins"`)
+    if (!addresses.isTrusted(address)) throw unsafe(`${address.host} is not in "trustedOrigins"`)
     return this.#receive(address, { headers: { prefer: `wait=${WAIT_SECONDS}` }, signal }, requestId)
   }
 
@@ -82,16 +87,15 @@ export class HttpTransport implements Transport {
       return { envelope: { requestId, state: 'complete', location: { uri: new URL(redirect, address).href } }, status }
     }
     const envelope = await readEnvelope(response, this.#maxBytes, init.signal)
-    return { envelope, status, retryAfterMs: envelope.retryAfterMs ?? retryAfter(headers.get('retry-after')) }
+    return { envelope, status, headers, retryAfterMs: envelope.retryAfterMs ?? retryAfter(headers.get('retry-after')) }
   }
 }
 
 function moved(redirect: string, status: number): CallFault {
-  return new CallFault(
-    'NOT_OPENCALL',
-    `The server has moved to ${brief(redirect)}. Create the client with that address.`,
-    { outcome: 'refused', status },
-  )
+  return new CallFault('NOT_OPENCALL', `The server is at ${brief(redirect)} now. Use that address.`, {
+    outcome: 'refused',
+    status,
+  })
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }

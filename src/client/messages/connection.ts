@@ -78,9 +78,9 @@ export class Connection implements LinkEvents {
   watched(envelope: Envelope): void {
     const followed = this.#followed.get(envelope.requestId)
     if (!followed) return
-    if (isOver(envelope)) return this.forget(envelope.requestId)
-    followed.isWatched = true
-    if (!followed.last || !isOver(followed.last)) followed.last = envelope
+    followed.isWatched = !isOver(envelope)
+    if (isOver(envelope)) this.forget(envelope.requestId)
+    else if (!followed.last || !isOver(followed.last)) followed.last = envelope
   }
 
   /** Sends a message, and resolves with the next envelope about its request id. */

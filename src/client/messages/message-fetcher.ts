@@ -25,6 +25,10 @@ export class MessageFetcher implements Fetcher {
     this.#http = http
   }
 
+  get base(): string {
+    return this.#http?.base ?? ''
+  }
+
   resolve(uri: string): URL {
     if (this.#http) return this.#http.resolve(uri)
     const address = URL.parse(uri)
@@ -42,7 +46,7 @@ export class MessageFetcher implements Fetcher {
     if (this.#http) return this.#http.fetch(address, init)
     throw new CallFault(
       'RESULT_UNREADABLE',
-      'The result is at an HTTP address. Give the transport the address of the server in "http".',
+      'It is at an HTTP address. Give the transport the address of the server in "http".',
       { outcome: 'failed' },
     )
   }

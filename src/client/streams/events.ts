@@ -8,7 +8,7 @@ import type { Fetcher } from '../transport.ts'
 import { frameAddress, type ReaderEnd, type ReadFrames, type Reading } from './reader.ts'
 
 /** The largest frame that is read, in characters. */
-const MAX_EVENT = 64 * 1024 * 1024
+export const MAX_EVENT = 64 * 1024 * 1024
 
 export const readEvents: ReadFrames = async (fetcher, reading) => {
   try {
@@ -55,6 +55,6 @@ function endIn(data: string): ReaderEnd {
   }
 }
 
-function tooLong(): CallFault {
+export function tooLong(): CallFault {
   return new CallFault('DAMAGED_FRAME', 'A frame of the stream is too large.', { outcome: 'failed' })
 }

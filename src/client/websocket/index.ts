@@ -1,13 +1,11 @@
 /** `callplane/client/websocket`: all calls and streams of a client on one WebSocket. Files go over HTTP. */
 import { Addresses } from '../addresses.ts'
-import { ResultFetcher } from '../downloads/fetch-result.ts'
-import { HttpTransport } from '../http/http-transport.ts'
+import { createHttpTransport } from '../full-http.ts'
 import { unreachable } from '../messages/envelopes.ts'
 import type { OpenLink } from '../messages/link.ts'
 import { MessageTransport } from '../messages/message-transport.ts'
 import type { HttpOptions } from '../options.ts'
 import type { Transport } from '../transport.ts'
-import { encodeUpload } from '../upload.ts'
 
 /** `url` is that of the server, as for a client over HTTP. */
 export type WebSocketOptions = Pick<HttpOptions, 'url' | 'token' | 'headers' | 'trustedOrigins' | 'fetch'>
@@ -26,7 +24,7 @@ export function webSocketTransport(options: WebSocketOptions): Transport {
     showsTokenAlways: false,
     expectsAnswers: true,
     endCanOvertake: false,
-    http: new HttpTransport(options, { encodeUpload, createFetcher: (requests) => new ResultFetcher(requests) }),
+    http: createHttpTransport(options),
   })
 }
 

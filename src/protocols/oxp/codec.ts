@@ -77,6 +77,7 @@ function stillRunning(callId: string, retryAfterMs: number, repeatable: boolean)
     developer_message: `Send the same call again with "call_id": "${callId}": it joins the running call.`,
     can_retry: repeatable,
     retry_after_ms: Math.ceil(retryAfterMs),
+    still_running: true,
   }
 }
 

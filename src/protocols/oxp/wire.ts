@@ -35,6 +35,8 @@ export interface ToolError {
   can_retry: boolean
   additional_prompt_content?: string
   retry_after_ms?: number
+  /** Our extension: a repeat with the same `call_id` joins the call. A repeat with another one runs the tool again. */
+  still_running?: true
 }
 
 /** 400: the request was refused before the tool was called. */

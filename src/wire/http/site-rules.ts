@@ -5,6 +5,25 @@
 
 import { Fault } from '../../core/fault.ts'
 
+/** What a page of another origin needs: addresses, versions, delays, chunks and deprecations. */
+const EXPOSED = [
+  'Location',
+  'ETag',
+  'Retry-After',
+  'Content-Range',
+  'Call-State',
+  'Call-Mime-Type',
+  'Call-Cursor',
+  'Call-Chunk-Offset',
+  'Call-Chunk-Length',
+  'Call-Chunk-Checksum',
+  'Call-Chunk-Checksum-Previous',
+  'Call-Total',
+  'Deprecation',
+  'Sunset',
+  'Link',
+]
+
 export interface SiteOptions {
   /** Accepted `Host` values: `name` for any port, `name:port` for one. Default: every host. */
   hosts?: readonly string[]
@@ -53,7 +72,7 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
   const allowedHosts = hosts && new Set(hosts.map((host) => host.toLowerCase()))
   const origins = new Set(cors?.origins.map((origin) => origin.toLowerCase()))
   const publicHost = options.publicUrl === undefined ? undefined : new URL(options.publicUrl).host
-  const expose = (cors?.exposeHeaders ?? ['Location', 'ETag', 'Retry-After', 'Content-Range']).join(', ')
+  const expose = (cors?.exposeHeaders ?? EXPOSED).join(', ')
   const maxAge = String(cors?.maxAgeSeconds ?? 600)
   // Consecutive requests usually have the same host and the same remote address.
   let lastAccepted: string | undefined

@@ -20,6 +20,7 @@ import { startMeta, type Told } from '../meta.ts'
 import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope } from '../wire.ts'
 import { callAnswer, refusalAnswer } from './answers.ts'
+import { Deprecations } from './deprecation.ts'
 import { agreedKey } from './idempotency-key.ts'
 import type { OpenCallParts } from './parts.ts'
 import { preferredWaitMs } from './prefer.ts'
@@ -30,6 +31,7 @@ export class CallRoute {
   readonly #uploads: UploadParts
   readonly #addresses: AddressSettings
   readonly #readWish: ReadWish
+  readonly #deprecations: Deprecations
 
   constructor(parts: OpenCallParts) {
     const { calls, objects, env, settings } = parts
@@ -42,6 +44,7 @@ export class CallRoute {
     }
     this.#addresses = { env, signLinks: settings.signLinks }
     this.#readWish = readWish(parts.transports)
+    this.#deprecations = new Deprecations(parts.catalog)
   }
 
   /**
@@ -157,7 +160,13 @@ export class CallRoute {
     return this.#answer(replying, exchange, told)
   }
 
-  #answer(reply: Reply, exchange: Exchange, { op, meta }: Told): Answer {
+  #answer(reply: Reply, exchange: Exchange, told: Told): Answer {
+    const answer = this.#encode(reply, exchange, told)
+    const deprecation = this.#deprecations.headersOf(told.op)
+    return deprecation ? { ...answer, headers: { ...answer.headers, ...deprecation } } : answer
+  }
+
+  #encode(reply: Reply, exchange: Exchange, { op, meta }: Told): Answer {
     if (reply.state !== 'error') return callAnswer(reply, exchange, this.#addresses, meta?.())
     const { fault } = reply
     const told = fault.kind === 'removed' ? { ...reply, fault: namingRemoved(fault, op) } : reply
