@@ -21,3 +21,12 @@ describeTransport('over WebSocket', async (operations) => {
   const { url, interrupt } = await startBehindRelay(operations)
   return { interrupt, createClient: () => createClient<Operations>({ transport: webSocketTransport({ url }) }) }
 })
+
+describeTransport(
+  'in the process of the server',
+  async (operations) => {
+    const { server } = await startSite({ operations: [...operations] })
+    return { createClient: () => server.client<Operations>({ subject: 'ada', scopes: ['*'] }) }
+  },
+  false,
+)
