@@ -26,6 +26,7 @@ interface Followed {
 const MAX_ENDS = 1_000
 /** Streams whose frames came before the reply that announces them. */
 const MAX_EARLY = 100
+const MAX_LEFT = 1_000
 
 export interface ConnectionSettings {
   open: OpenLink
@@ -42,6 +43,8 @@ export class Connection implements LinkEvents {
   readonly #followed = new Map<string, Followed>()
   readonly #ends: string[] = []
   readonly #streams = new Map<string, StreamInbox>()
+  /** Streams that are not read any more. Their last frames may still come. */
+  readonly #left = new Set<string>()
   #link: Link | undefined
   #lost: CallFault | undefined
   #onLost = () => {}
@@ -100,6 +103,10 @@ export class Connection implements LinkEvents {
     }
   }
 
+  async repeat(message: OutgoingMessage): Promise<void> {
+    await this.#link?.send(message)
+  }
+
   /** Resolves with a state that is not `before`. */
   change(requestId: string, before: Envelope | undefined, signal: AbortSignal | undefined): Promise<Envelope> {
     const followed = this.#followed.get(requestId)
@@ -142,7 +149,10 @@ export class Connection implements LinkEvents {
   }
 
   leaveStream(place: StreamPlace): void {
-    this.#streams.delete(this.#settings.frameKey(place))
+    const key = this.#settings.frameKey(place)
+    this.#streams.delete(key)
+    this.#left.add(key)
+    for (const oldest of this.#left) if (this.#left.size > MAX_LEFT) this.#left.delete(oldest)
   }
 
   message(text: string): void {
@@ -150,13 +160,13 @@ export class Connection implements LinkEvents {
     const followed = envelope && this.#followed.get(envelope.requestId)
     if (!followed) return
     followed.last = envelope
-    if (envelope.stream) this.#inbox(this.#settings.frameKey(envelope.stream)).requestId = envelope.requestId
+    if (envelope.stream && !followed.isWatched) this.#announce(envelope.stream, envelope.requestId)
     if (isOver(envelope)) this.#noteEnd(envelope, followed)
     for (const listener of [...followed.listeners]) listener.note(envelope)
   }
 
   frame(key: string, data: string | Uint8Array<ArrayBuffer>, about?: string): void {
-    if (about !== undefined && !this.#followed.has(about)) return
+    if (this.#left.has(key) || (about !== undefined && !this.#followed.has(about))) return
     if (this.#settings.hasEarlyFrames) this.#inbox(key).add(data)
     else this.#streams.get(key)?.add(data)
   }
@@ -192,6 +202,12 @@ export class Connection implements LinkEvents {
     if (listeners.size > 0) return
     this.#ends.push(envelope.requestId)
     if (this.#ends.length > MAX_ENDS) this.forget(this.#ends.shift() as string)
+  }
+
+  #announce(place: StreamPlace, requestId: string): void {
+    const key = this.#settings.frameKey(place)
+    this.#left.delete(key)
+    this.#inbox(key).requestId = requestId
   }
 
   #inbox(key: string): StreamInbox {

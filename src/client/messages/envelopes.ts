@@ -56,3 +56,11 @@ export function statusIn({ error }: Envelope): number | undefined {
 export function unreachable(why: string, cause?: unknown): CallFault {
   return new CallFault('UNREACHABLE', `${why} Check the address and the network.`, { cause })
 }
+
+/** A package that the program must install beside this one. */
+export function packageMissing(name: string, cause: unknown): CallFault {
+  return new CallFault('PACKAGE_MISSING', `This transport needs a package. Install it: npm install ${name}`, {
+    outcome: 'refused',
+    cause,
+  })
+}

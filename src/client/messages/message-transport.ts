@@ -16,6 +16,7 @@ import { systemClock } from '../time.ts'
 import type { Received, Transport } from '../transport.ts'
 import { Connection, type ConnectionSettings } from './connection.ts'
 import { encodeCall, hasFiles, statusIn } from './envelopes.ts'
+import type { OutgoingMessage } from './link.ts'
 import { MessageFetcher } from './message-fetcher.ts'
 
 export interface MessageSettings extends ConnectionSettings {
@@ -189,19 +190,27 @@ export class MessageTransport implements Transport {
     connection.shown = token
     const text = encodeCall(call, isKnown ? undefined : token)
     const { operation, context } = call
-    const cancel = this.#settings.expectsAnswers ? this.#probe(connection, operation, context.requestId) : undefined
+    const message = { text, operation, requestId: context.requestId }
+    const cancel = this.#whenSilent(connection, message)
     try {
-      return await connection.ask({ text, operation, requestId: context.requestId }, signal)
+      return await connection.ask(message, signal)
     } finally {
-      cancel?.()
+      cancel()
     }
   }
 
-  /** A connection can be dead without an end. After a long silence, a question that any server answers finds out. */
-  #probe(connection: Connection, operation: string, requestId: string): () => void {
-    if (operation === PROBE) return systemClock.schedule(ANSWER_MS, () => connection.lost('The server is silent.'))
+  /**
+   * A connection can be dead without an end: after a long silence, a question that any server answers finds out. A broker
+   * can lose a message with its memory: it is sent again, with the same ids.
+   */
+  #whenSilent(connection: Connection, message: OutgoingMessage): () => void {
+    const { operation, requestId } = message
+    const { expectsAnswers } = this.#settings
+    if (expectsAnswers && operation === PROBE)
+      return systemClock.schedule(ANSWER_MS, () => connection.lost('The server is silent.'))
     return systemClock.schedule(ASK_AFTER_MS, () => {
-      this.#askBuiltIn(PROBE, { requestId }, undefined).catch(() => undefined)
+      const asking = expectsAnswers ? this.#askBuiltIn(PROBE, { requestId }, undefined) : connection.repeat(message)
+      asking.catch(() => undefined)
     })
   }
 

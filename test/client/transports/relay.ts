@@ -3,10 +3,19 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-export async function startRelay(port: number) {
+interface Watching {
+  fromClient(data: Buffer): void
+  fromServer(data: Buffer): void
+}
+
+export async function startRelay(port: number, watching?: Watching) {
   const open = new Set<Socket>()
   const relay = createServer((client) => {
     const server = connect(port, '127.0.0.1')
+    if (watching) {
+      client.on('data', watching.fromClient)
+      server.on('data', watching.fromServer)
+    }
     for (const [from, to] of [
       [client, server],
       [server, client],

@@ -70,7 +70,9 @@ export function describeTransport(name: string, start: StartWorld, canBreak = tr
     test('gives a call up at its deadline, and the call goes on', async () => {
       const { api, gate, seen } = await open(start)
 
-      const late = await api.orders.charge({ id: 'o1' }, { timeoutMs: 400 }).catch((fault) => fault)
+      // The connection is there, so that the call is sent in time.
+      await api.orders.getItem({ id: '1' })
+      const late = await api.orders.charge({ id: 'o1' }, { timeoutMs: 1_000 }).catch((fault) => fault)
       gate.open(4)
 
       expect(late).toMatchObject({ code: 'TIMED_OUT', outcome: 'unknown' })
