@@ -112,6 +112,7 @@ export class MqttBroker {
       ...(own !== undefined && { responseTopic: own }),
       correlationData: this.#correlation,
     }
+    const publish = createPublisher(client)
     return {
       listen: async (requestId) => {
         if (own === undefined) await subscribe(client, [responseTopic(requestId)])
@@ -120,7 +121,7 @@ export class MqttBroker {
         if (own === undefined && client.connected) client.unsubscribe(responseTopic(requestId))
       },
       async send({ text, operation }) {
-        await publish(client, `ops/${operation}`, text, version === '5' ? { ...CONFIRMED, properties } : CONFIRMED)
+        await publish(`ops/${operation}`, text, version === '5' ? { ...CONFIRMED, properties } : CONFIRMED)
       },
       close: () => client.end(true),
     }
@@ -135,15 +136,25 @@ export class MqttBroker {
   }
 }
 
-/** After a restart of the broker, the server may come back later than this client. The broker has then no reader yet. */
-async function publish(client: MqttClient, topic: string, text: string, options: IClientPublishOptions): Promise<void> {
-  for (let tries = 0; ; tries++) {
-    const confirmed = await client.publishAsync(topic, text, options).catch((cause) => {
-      throw unreachable('The MQTT broker did not take the call.', cause)
-    })
-    if ((confirmed as { reasonCode?: number } | undefined)?.reasonCode !== NO_SUBSCRIBERS) return
-    if (tries >= MAX_TRIES) throw unreachable(`No server reads ${topic} at the MQTT broker.`)
-    await systemClock.wait(delayMs(tries), undefined)
+/**
+ * Publishes until someone reads it. After a restart of the broker, the server may come back later than this client, and
+ * the broker has no reader yet.
+ */
+function createPublisher(client: MqttClient) {
+  // The library tells the reason of a confirmation in this event only.
+  const unread = new Set<number | undefined>()
+  client.on('packetreceive', (packet) => {
+    if (packet.cmd === 'puback' && packet.reasonCode === NO_SUBSCRIBERS) unread.add(packet.messageId)
+  })
+  return async (topic: string, text: string, options: IClientPublishOptions): Promise<void> => {
+    for (let tries = 0; ; tries++) {
+      const published = await client.publishAsync(topic, text, options).catch((cause) => {
+        throw unreachable('The MQTT broker did not take the call.', cause)
+      })
+      if (!unread.delete(published?.messageId)) return
+      if (tries >= MAX_TRIES) throw unreachable(`No server reads ${topic} at the MQTT broker.`)
+      await systemClock.wait(delayMs(tries), undefined)
+    }
   }
 }
 

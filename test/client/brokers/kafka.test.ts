@@ -12,6 +12,8 @@ import { describeTransport } from '../transports/suite.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
+/** A broker needs some seconds to start again. */
+const retries = 20
 const { token, hash } = createToken()
 const auth = { tokens: [{ kind: 'bearer' as const, hash, subject: 'ada', scopes: ['*'] }] }
 
@@ -42,6 +44,6 @@ describeWith(kafkaBroker, 'Kafka', () => {
       kafka: { brokers, createTopics: true, replyTopics: ['ada.*'] },
     })
     const options = { brokers, token, replyTopic: 'ada.replies' }
-    return { interrupt, createClient: () => createClient<Operations>({ transport: kafkaTransport(options) }) }
+    return { interrupt, createClient: () => createClient<Operations>({ transport: kafkaTransport(options), retries }) }
   })
 })

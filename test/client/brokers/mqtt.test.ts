@@ -15,6 +15,8 @@ import { describeTransport } from '../transports/suite.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
+/** A broker needs some seconds to start again. */
+const retries = 20
 const { token, hash } = createToken()
 const auth = { tokens: [{ kind: 'bearer' as const, hash, subject: 'ada', scopes: ['*'] }] }
 
@@ -45,13 +47,16 @@ describeWith(mqttBroker, 'MQTT', () => {
   describeTransport('over MQTT', async (operations) => {
     await serve(operations)
     const { url } = broker
-    return { interrupt, createClient: () => createClient<Operations>({ transport: mqttTransport({ url, token }) }) }
+    return {
+      interrupt,
+      createClient: () => createClient<Operations>({ transport: mqttTransport({ url, token }), retries }),
+    }
   })
 
   describeTransport('over MQTT with a response topic of its own', async (operations) => {
     await serve(operations)
     const options = { url: broker.url, token, responseTopic: 'replies/ada/1' }
-    return { interrupt, createClient: () => createClient<Operations>({ transport: mqttTransport(options) }) }
+    return { interrupt, createClient: () => createClient<Operations>({ transport: mqttTransport(options), retries }) }
   })
 
   test('it is subscribed to the response topic before it publishes the call', async () => {
