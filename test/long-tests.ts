@@ -20,11 +20,19 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/stores/postgres/*.test.ts', what: 'the store in Postgres, with connections that are killed' },
   { files: 'test/nodes/*.test.ts', what: 'several servers on one Postgres' },
   { files: 'test/chaos/chaos.test.ts', what: 'nodes on Postgres and S3 that are killed, paused and cut off' },
+  { files: 'test/{client,react}/chromium.test.ts', what: 'the client and its hooks in Chromium' },
   {
     files: 'test/client/oxp/{public-servers,chromium}.test.ts',
     what: 'our OXP client with other servers and in Chromium',
   },
   { files: 'test/objects/s3/server/*.test.ts', what: 'objects in S3, which need SeaweedFS' },
+  { files: 'test/codegen/clients/*.test.ts', what: 'generated clients, which need Python and Go' },
+  { files: 'test/codegen/foreign-*.test.ts', what: 'clients that other generators make of our OpenAPI document' },
+  {
+    files: 'test/frameworks/*.test.ts',
+    what: 'hosts in processes of their own: frameworks, Bun, Deno, workerd, Next.js',
+  },
+  { files: 'test/agents/mastra.test.ts', what: 'tools for Mastra, which is a large package' },
   { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python, SeaweedFS' },
 ]
 

@@ -30,6 +30,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Compares two registries and finds what breaks callers.',
     load: async () => (await import('./commands/check.ts')).check,
   },
+  generate: {
+    summary: 'Generates types, clients and documents from a registry.',
+    load: async () => (await import('./commands/generate.ts')).generate,
+  },
   policy: {
     summary: 'Shows what a policy would decide about a call, without running it.',
     load: async () => (await import('./commands/policy.ts')).policy,

@@ -3,9 +3,9 @@
  * stays inside the document. Written by hand, because ajv's meta-schema would add 130 ms to a start.
  */
 import { Fault } from '../core/fault.ts'
+import { decodePointer, encodePointer } from '../core/json-pointer.ts'
 import type { PlainSchema } from '../core/operation/schema.ts'
 import { KEYWORDS, problemWith, RETIRED } from './keywords.ts'
-import { decodePointer, encodePointer } from './pointer.ts'
 
 export interface CheckedSchema {
   /** True if `default` occurs anywhere. */

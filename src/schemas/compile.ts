@@ -2,10 +2,10 @@
 import type { ErrorObject, Options } from 'ajv'
 import { Fault } from '../core/fault.ts'
 import { copyJson } from '../core/json.ts'
+import { encodePointer } from '../core/json-pointer.ts'
 import type { PlainSchema } from '../core/operation/schema.ts'
 import { type BoundedCheck, createBoundedCheck } from './bounds/check.ts'
 import { type Issue, MAX_ISSUES, type Validate } from './issues.ts'
-import { encodePointer } from './pointer.ts'
 
 /** No validation of the schema here: it was checked at start. */
 const OPTIONS: Options = { meta: false, validateSchema: false, useDefaults: true }

@@ -4,8 +4,8 @@
  */
 import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
+import { encodePointer } from '../core/json-pointer.ts'
 import type { StandardIssue } from '../core/operation/schema.ts'
-import { encodePointer } from './pointer.ts'
 
 export interface Issue {
   /** JSON Pointer (RFC 6901) into the value; empty for the value itself. */

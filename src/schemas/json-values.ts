@@ -1,6 +1,7 @@
 /** Checks that JSON can represent a value, and finds keys that JavaScript treats specially. */
+
+import { encodePointer } from '../core/json-pointer.ts'
 import type { Issue } from './issues.ts'
-import { encodePointer } from './pointer.ts'
 
 const MAX_DEPTH = 500
 

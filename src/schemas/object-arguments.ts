@@ -4,9 +4,9 @@
  */
 import { Fault } from '../core/fault.ts'
 import { isJsonObject } from '../core/json.ts'
+import { decodePointer } from '../core/json-pointer.ts'
 import type { OperationDefinition, PreparedSchemas } from '../core/operation/operation.ts'
 import type { PlainSchema, StandardSchema } from '../core/operation/schema.ts'
-import { decodePointer } from './pointer.ts'
 import { isStandardSchema } from './standard.ts'
 
 /**

@@ -3,11 +3,11 @@
  * reported as an issue, not as a failure, because it could not be checked at start.
  */
 import type { ErrorObject } from 'ajv'
+import { encodePointer } from '../core/json-pointer.ts'
 import type { PlainSchema } from '../core/operation/schema.ts'
 import { type BoundedCheck, createBoundedCheck } from './bounds/check.ts'
 import { TooCostly } from './bounds/too-costly.ts'
 import { costlyIssue, type Issue } from './issues.ts'
-import { encodePointer } from './pointer.ts'
 
 const MAX_ERRORS = 100
 

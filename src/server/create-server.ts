@@ -27,6 +27,7 @@ import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, peersOf } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
 import { Carriers } from './mount/carriers.ts'
+import { createOpenApiRoute } from './mount/openapi-route.ts'
 import { rootHint } from './mount/root-hint.ts'
 import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openMcp } from './mount/surfaces.ts'
@@ -175,7 +176,9 @@ async function assemble<App>(
     const overran = peersOf(store, link)?.siblings.sharedSet('overran') ?? new Set<string>()
     const mcp = openMcp(options, mounting, offer, overran)
     const protocols = createProtocolRoutes(options, mounting)
-    const routes = [...protocols, ...createOwnRoutes(running, keys, observing, mounting, store, refuse), ...mcp.routes]
+    const openApi = createOpenApiRoute({ ...mounting, publicUrl: options.publicUrl }, refuse)
+    const ownRoutes = createOwnRoutes(running, keys, observing, mounting, store, refuse)
+    const routes = [...protocols, openApi, ...ownRoutes, ...mcp.routes]
     return await serve(
       options,
       { routes, refuse, mcp },
@@ -192,8 +195,12 @@ async function assemble<App>(
   }
 }
 
-/** Returns what a server with these operations would serve at `/.well-known/ops`. Opens and starts nothing. */
-export function describeOperations(operations: ServerOptions['operations'], now: number): RegistryDocument {
+/** Returns what a server with these operations and transports would serve at `/.well-known/ops`. Starts nothing. */
+export function describeOperations(
+  operations: ServerOptions['operations'],
+  now: number,
+  transports: readonly string[] = [],
+): RegistryDocument {
   const registry = buildRegistry(operations, describeBackend)
-  return encodeRegistry(registry, now)
+  return encodeRegistry(registry, now, { transports })
 }

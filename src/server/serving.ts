@@ -143,7 +143,8 @@ export async function serve<App>(
   registerEngineReadings(observing.metrics, limits)
   registerCarrierReadings(observing.metrics, mounting.wired)
 
-  let origin = options.publicUrl ?? `${options.tls ? 'https' : 'http'}://127.0.0.1:4747`
+  const { basePath = '' } = options
+  let origin = options.publicUrl ?? `${options.tls ? 'https' : 'http'}://127.0.0.1:4747${basePath}`
   const grpc =
     options.grpc &&
     (await carriers.open(await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin)))
@@ -196,7 +197,7 @@ export async function serve<App>(
       const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
       const idle = () => stopping
       const listening = await carriers.open(createHttpCarrier({ listener, host, port, idle, ...optional }))
-      if (options.publicUrl === undefined) origin = listening.url
+      if (options.publicUrl === undefined) origin = listening.url + basePath
       about.address = listening.url
       hasListened = true
       return listening

@@ -8,6 +8,8 @@ export interface FolderRule {
   name: string
   /** Regular expression of the files that the rule applies to; its group is `$1` in `may`. */
   files: string
+  /** Regular expression of files among them that have a rule of their own. */
+  except?: string
   /** Regular expressions of the files of our own code that they may import. */
   may: readonly string[]
   /** True if they may import Node's modules and npm packages. */
@@ -18,6 +20,7 @@ const CORE = '^src/core/'
 const WIRE = '^src/wire/'
 const PLATFORM_CODE = '^src/platform/'
 const BROWSER_CLIENT = '^src/client/(?!(?:mqtt|kafka)/)'
+const CODEGEN_RUNTIME = '^src/codegen/[^/]+/runtime-text\\.ts$'
 const ADAPTERS = '^src/(?:protocols|carriers|backends|stores|objects)/'
 
 export const folderRules: readonly FolderRule[] = [
@@ -54,10 +57,20 @@ export const folderRules: readonly FolderRule[] = [
   },
   {
     name: 'services',
-    files: '^src/(schemas|encodings|security|telemetry|codegen)/',
+    files: '^src/(schemas|encodings|security|telemetry)/',
     may: [CORE, WIRE, PLATFORM_CODE, '^src/$1/'],
     platform: true,
   },
+  // Pure, because a server also serves what it generates. The topics are data of the protocol.
+  {
+    name: 'codegen',
+    files: '^src/codegen/',
+    except: CODEGEN_RUNTIME,
+    may: [CORE, WIRE, '^src/codegen/', '^src/protocols/[^/]+/(?:wire|topics|kafka-topics)\\.ts$'],
+    platform: false,
+  },
+  // Reads the sources of a client in another language, which lie beside it, when such a client is generated.
+  { name: 'codegen-runtime', files: CODEGEN_RUNTIME, may: [], platform: true },
   // Schemas and redaction too: `runOperation` checks arguments and results and keeps secrets out as a server does, and
   // with the same code.
   {
@@ -91,6 +104,13 @@ export const folderRules: readonly FolderRule[] = [
       '^src/protocols/[^/]+/wire\\.ts$',
       '^src/protocols/opencall/(?:topics|kafka-topics)\\.ts$',
     ],
+    platform: true,
+  },
+  // Hooks on the client, for one framework.
+  {
+    name: 'react',
+    files: '^src/react/',
+    may: ['^src/react/', '^src/client/'],
     platform: true,
   },
   {
@@ -128,10 +148,10 @@ const PLATFORM = ['core', 'npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-bun
 
 const forbidden: IForbiddenRuleType[] = [
   ...folderRules.map(
-    ({ name, files, may, platform }): IForbiddenRuleType => ({
+    ({ name, files, except, may, platform }): IForbiddenRuleType => ({
       name,
       severity: 'error',
-      from: { path: files },
+      from: { path: files, ...(except && { pathNot: except }) },
       to: { pathNot: [...may], ...(platform && { dependencyTypesNot: [...PLATFORM] }) },
     }),
   ),
@@ -142,7 +162,7 @@ const forbidden: IForbiddenRuleType[] = [
     from: {
       path: '^src/server/',
       pathNot:
-        '^src/server/(?:create-server|serving|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|sessions|stream-transports|tool-handler|wired/[^/]+)|open/stored-secrets|operate/.+|workers/(?:hub|link))\\.ts$',
+        '^src/server/(?:create-server|serving|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|openapi-route|sessions|stream-transports|tool-handler|wired/[^/]+)|open/stored-secrets|operate/.+|workers/(?:hub|link))\\.ts$',
     },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },

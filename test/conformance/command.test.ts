@@ -40,7 +40,7 @@ const withoutEtag: Hooks = {
 const withHash: Hooks = {
   answer(served, { path }) {
     if (path !== '/.well-known/ops' || served.status !== 200) return
-    served.body = Buffer.from(JSON.stringify({ ...JSON.parse(served.body.toString()), schemaHash: 'abc' }))
+    served.body = Buffer.from(JSON.stringify({ ...JSON.parse(served.body.toString()), registryHash: 'abc' }))
   },
 }
 
@@ -67,7 +67,7 @@ describe('the run fails', { timeout: 60_000 }, () => {
   test('a matter of taste never does', async () => {
     const { code, stdout } = await judge(withHash, '--strict')
 
-    expect(stdout).toMatch(/^TASTE {2}The registry holds hashes at \/schemaHash\.$/m)
+    expect(stdout).toMatch(/^TASTE {2}The registry holds hashes at \/registryHash\.$/m)
     expect(code).toBe(0)
   })
 

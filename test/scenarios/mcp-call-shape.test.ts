@@ -1,5 +1,5 @@
 /** The single tool `call`: OpenCALL's envelopes over MCP, and discovery of operations. OpenCALL, "Agent Binding". */
-import { createToken, operation } from 'callplane'
+import { createToken, type JsonObject, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../requirements.ts'
@@ -34,14 +34,25 @@ test('there is one tool to call everything, and one to find it', async () => {
   expect(JSON.parse(result.content[0].text)).toEqual(overHttp.body)
 })
 
-test('the registry is a resource, the same as over HTTP', async () => {
+test('a name with its version as suffix is an alias here, too', async () => {
+  const site = await startSite({ operations: [getItem], ...shape })
+
+  const result = await call(site, { op: 'orders.getItem:v1', args: { orderId: 'o1' } })
+
+  expect(result.structuredContent).toMatchObject({
+    result: { orderId: 'o1' },
+    meta: { op: 'v1:orders.getItem', durationMs: expect.any(Number) },
+  })
+})
+
+test('the registry is a resource, with the same operations as over HTTP', async () => {
   verifies('opencall:285')
   const site = await startSite({ operations: [getItem], ...shape })
   const { json } = await ask(site, 'resources/list')
   const { uri } = json.result.resources[0]
   const read = await ask(site, 'resources/read', { uri })
-  const overHttp = await (await site.request('/.well-known/ops')).json()
-  expect(JSON.parse(read.json.result.contents[0].text)).toEqual(overHttp)
+  const { callVersion, operations } = (await (await site.request('/.well-known/ops')).json()) as JsonObject
+  expect(JSON.parse(read.json.result.contents[0].text)).toEqual({ callVersion, operations })
 })
 
 test('a call that takes its time is asked for again by its id, within its session', async () => {

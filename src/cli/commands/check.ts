@@ -1,15 +1,10 @@
 /** `callplane check`: compares two registries and reports whether callers of the old one can stay unchanged. */
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
-import type { JsonValue } from '../../core/json.ts'
 import { type Change, compareRegistries } from '../../schemas/evolution/registries.ts'
-import { describeOperations } from '../../server/create-server.ts'
 import { parseArguments } from '../arguments.ts'
-import { REMOTE_OPTIONS, Remote } from '../client/remote.ts'
+import { type Access, readRegistry } from '../client/read-registry.ts'
+import { REMOTE_OPTIONS } from '../client/remote.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
-import { loadApplication } from '../serve/application.ts'
-import { findModules } from '../serve/modules.ts'
 import { plainText } from '../terminal/text.ts'
 
 export const check: Command = {
@@ -52,35 +47,6 @@ async function compare(before: string, after: string, access: Access, io: Comman
   } catch (thrown) {
     // If one of the two registries cannot be read, nothing was compared: that is a usage error, not a breaking change.
     throw thrown instanceof Fault ? usageFault(thrown.message, thrown) : thrown
-  }
-}
-
-interface Access {
-  token?: string
-}
-
-async function readRegistry(place: string, access: Access, io: CommandIo): Promise<unknown> {
-  if (/^https?:\/\//i.test(place)) return fetchRegistry(place, access, io)
-  if (!existsSync(place)) throw usageFault(`"${place}" is neither an address nor an existing file or folder.`)
-  if (place.endsWith('.json')) return parseJson(await readFile(place, 'utf8'), place)
-  const { operations } = await loadApplication(findModules(place))
-  return describeOperations(operations, Date.now())
-}
-
-async function fetchRegistry(place: string, access: Access, io: CommandIo): Promise<unknown> {
-  const isDocument = /\/ops$|\.json$/.test(new URL(place).pathname)
-  const remote = new Remote({ ...access, url: place }, io)
-  const response = await remote.fetch(isDocument ? place : '/.well-known/ops', { redirect: 'follow' })
-  if (response.status !== 200)
-    throw usageFault(`${response.url} responded with ${response.status} instead of a registry.`)
-  return parseJson(await response.text(), place)
-}
-
-function parseJson(text: string, place: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch (cause) {
-    throw usageFault(`${place} is not JSON. Pass the document that a server returns at /.well-known/ops.`, cause)
   }
 }
 

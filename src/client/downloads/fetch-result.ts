@@ -2,8 +2,8 @@
 import { unsafe } from '../addresses.ts'
 import { CallFault } from '../fault.ts'
 import { type Requests, redirectOf } from '../http/requests.ts'
+import { isPrivateHost } from '../private-hosts.ts'
 import type { Fetcher, FetchInit } from '../transport.ts'
-import { isPrivateHost } from './private-hosts.ts'
 
 const MAX_REDIRECTS = 5
 

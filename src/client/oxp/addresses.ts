@@ -2,6 +2,7 @@
  * Which addresses a server may name in a challenge, and which of them get the credential. A server can name any
  * address, and it must not reach a script of the page or a private network through the client.
  */
+import { isPrivateHost } from '../private-hosts.ts'
 import { OxpError } from './error.ts'
 
 export class Addresses {
@@ -17,7 +18,7 @@ export class Addresses {
     }
     this.base = own.origin + own.pathname.replace(/\/+$/, '')
     this.#trusted = new Set([own.origin, ...trustedOrigins.map((origin) => new URL(origin).origin)])
-    this.#isPrivate = isPrivate(own.hostname)
+    this.#isPrivate = isPrivateHost(own.hostname)
   }
 
   /** The page for a person. */
@@ -31,7 +32,7 @@ export class Addresses {
   fetched(text: string): string {
     const address = new URL(this.shown(text))
     if (address.username !== '' || address.password !== '') throw unsafe(text, 'it contains a password')
-    if (!this.#isPrivate && isPrivate(address.hostname) && !this.isTrusted(address)) {
+    if (!this.#isPrivate && isPrivateHost(address.hostname) && !this.isTrusted(address)) {
       throw unsafe(text, 'it is a private address. Add its origin to "trustedOrigins" if it is right')
     }
     return address.href
@@ -45,19 +46,6 @@ export class Addresses {
 
 function isWeb({ protocol }: URL): boolean {
   return protocol === 'https:' || protocol === 'http:'
-}
-
-/** By its spelling. A name that resolves to a private address is not recognized: browsers cannot look names up. */
-function isPrivate(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
-  if (/(?:^|\.)(?:localhost|local|internal)$/.test(host)) return true
-  if (host.includes(':')) return /^(?:::1?$|::ffff:|64:ff9b:|f[cd]|fe[89ab])/.test(host)
-  const parts = host.split('.').map(Number)
-  // `URL` writes every spelling of an IPv4 address as four decimal numbers.
-  if (parts.length !== 4 || parts.some(Number.isNaN)) return false
-  const [a = 0, b = 0] = parts
-  const isShared = (a === 100 && b >= 64 && b < 128) || (a === 169 && b === 254)
-  return isShared || a === 0 || a === 10 || a === 127 || (a === 172 && b >= 16 && b < 32) || (a === 192 && b === 168)
 }
 
 function unsafe(text: string, why: string): OxpError {

@@ -170,8 +170,7 @@ export class AttemptContext implements BackendContext {
   }
 
   fail(code: string, message: string, options: FailOptions = {}): never {
-    const { errors } = this.#attempt.job.operation
-    const declared = Object.hasOwn(errors, code) ? errors[code] : undefined
+    const declared = this.#attempt.job.operation.errors[code]
     throw new Fault('domain', message, { ...(declared?.retryable && { retryable: true }), ...options, code })
   }
 

@@ -11,6 +11,7 @@ import { explain } from '../../wire/explain.ts'
 import { replyEnvelope } from './addresses.ts'
 import { decodeCall, encodeRefusal, referencedMedia } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
+import { startMeta } from './meta.ts'
 import type { ResponseEnvelope } from './wire.ts'
 
 export interface EnvelopeCallParts {
@@ -42,6 +43,7 @@ export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
   async function run(sent: JsonValue, asker: EnvelopeAsker) {
     const { caller, holdMs } = asker
     const request = parseEnvelope(sent, strict)
+    const meta = startMeta(request, env.clock)
     const operation = catalog.resolve(request.op, env.clock.now())
     // Agents must not administer the server.
     if (operation.internal) throw unknownOperation(request.op)
@@ -51,8 +53,9 @@ export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
     // A request id from the client may be that of an earlier call, whose state the client asks for.
     if (request.ctx.requestId !== undefined) recorded()
     const reply = await calls.call(call, () => caller, { client: asker, holdMs, hold: true, recorded })
-    if (reply.state !== 'error') return { envelope: withoutCredential(replyEnvelope(reply, asker)), failed: false }
-    return { envelope: replyEnvelope({ ...reply, fault: forModels(reply.fault) }, asker), failed: true }
+    if (reply.state !== 'error')
+      return { envelope: withoutCredential(replyEnvelope(reply, asker, meta?.())), failed: false }
+    return { envelope: replyEnvelope({ ...reply, fault: forModels(reply.fault) }, asker, meta?.()), failed: true }
   }
 
   return {
@@ -133,6 +136,7 @@ const RESPONSE_SCHEMA: JsonObject = {
     location: { type: 'object', properties: { uri: TEXT, auth: { type: 'object' } }, required: ['uri'] },
     expiresAt: { type: 'number' },
     retryAfterMs: { type: 'number' },
+    meta: { type: 'object', properties: { op: TEXT, durationMs: { type: 'integer' } } },
     progress: {
       type: 'object',
       properties: { fraction: { type: 'number' }, message: TEXT, attempt: { type: 'integer' } },

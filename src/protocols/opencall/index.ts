@@ -1,10 +1,11 @@
 /** Public exports of OpenCALL. */
 export { locateResult } from './addresses.ts'
 export { encodeStreamBegin, encodeStreamEnd } from './codec.ts'
+export { createPublishedDocument } from './discovery/published-document.ts'
+export { encodeRegistry, type RegistryDocument } from './discovery/registry-document.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
 export { createOpenCallRoutes, refusal } from './http/routes.ts'
 export { frameTopicOf, KAFKA_HEADERS, KAFKA_TOPICS } from './kafka-topics.ts'
-export { encodeRegistry, type RegistryDocument } from './registry-document.ts'
 export { lateMessage, lateRefusal, refusalInPlaceOf } from './session/late-message.ts'
 export { createOpenCallSessions, type OpenCallSessionSettings } from './session/session.ts'
 export { withAccessToken } from './socket-credential.ts'

@@ -142,3 +142,15 @@ export interface TombstoneEntry {
   /** Our extension: calls of this operation get 410. */
   removed: true
 }
+
+/** A code in `/.well-known/errors`. The later revision, "Error Entry Fields". */
+export interface ErrorEntry {
+  code: string
+  httpStatus: number
+  /** Present if the status is that of a success. */
+  state?: 'error'
+  message: string
+  /** Our extension: what the caller can do. */
+  remedy?: string
+  retryable: boolean
+}

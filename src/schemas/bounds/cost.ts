@@ -3,9 +3,10 @@
  * is linear in the value and needs no bound. If a schema refers to itself, or its references multiply, steps are
  * counted. If many alternatives apply at one place, large values run under a time limit.
  */
+
+import { decodePointer } from '../../core/json-pointer.ts'
 import type { PlainSchema } from '../../core/operation/schema.ts'
 import { KEYWORDS } from '../keywords.ts'
-import { decodePointer } from '../pointer.ts'
 import { weightOf } from './weight.ts'
 
 export interface SchemaCost {

@@ -5,7 +5,7 @@
  */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { encodePointer } from '../pointer.ts'
+import { encodePointer } from '../../core/json-pointer.ts'
 import { below, breaking, listOf, type SchemaChange, safe } from './changes.ts'
 import { compareMedia } from './media.ts'
 import { compareSchemas } from './schemas.ts'

@@ -2,7 +2,7 @@
  * Resolves the references of a JSON Schema inside its own document, so that a comparison sees schemas instead of names.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { decodePointer } from '../pointer.ts'
+import { decodePointer } from '../../core/json-pointer.ts'
 
 export type Resolve = (schema: JsonValue | undefined) => JsonObject
 

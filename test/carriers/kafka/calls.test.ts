@@ -58,6 +58,8 @@ describeWith(together(kafkaBroker, pythonClients), 'OpenCALL over Kafka', () => 
 
     const reply = await peer.reply('sum-1', 'complete')
     expect(reply).toMatchObject({ requestId: 'sum-1', state: 'complete', result: 3 })
+    await peer.call('math.add:v1', { a: 2, b: 2 }, { requestId: 'sum-2' })
+    expect(await peer.reply('sum-2', 'complete')).toMatchObject({ result: 4, meta: { op: 'v1:math.add' } })
     expect(await peer.find(({ key }) => key === 'sum-1')).toMatchObject({
       topic: 'callplane.replies',
       headers: { 'correlation-id': 'c 1' },

@@ -35,6 +35,19 @@ describeWith(mqttBroker, 'calls over MQTT', () => {
     },
   )
 
+  test('a name with its version as suffix is an alias, in the topic and in the envelope', async () => {
+    const { broker } = await startMqttSite([add])
+    const responses = await listen(broker, 'ops/+/response')
+    const args = { a: 1, b: 2 }
+
+    await request(broker, { op: 'sums.add:v1', args, ctx: { requestId: 'r1' } })
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r1', result: 3, meta: { op: 'v1:sums.add' } })
+    await request(broker, { op: 'sums.add:v1', args, ctx: { requestId: 'r2' } }, ['-t', 'ops/v1:sums.add'])
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r2', result: 3 })
+    await request(broker, { op: 'sums.add:v2', args, ctx: { requestId: 'r3' } }, ['-t', 'ops/v1:sums.add'])
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r3', error: { code: 'OP_MISMATCH' } })
+  })
+
   test('the server speaks MQTT 3.1.1 to a broker that needs it', async () => {
     const broker = await startBroker()
     const site = await startMqttSite([add], { mqtt: { url: broker.url, version: '3.1.1' } }, broker)

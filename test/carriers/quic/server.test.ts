@@ -82,10 +82,12 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
     verifies('opencall:237', 'opencall:325')
     const { port } = await startQuicSite({ operations })
 
-    const [sum, accepted, registry, nowhere] = await http3Requests(
+    const [sum, byPath, otherMethod, accepted, registry, nowhere] = await http3Requests(
       port,
       [
         calling('v1:math.add', { a: 1, b: 2 }),
+        { ...calling('math.add:v1', { a: 2, b: 2 }), path: '/ops/math/add/v1' },
+        { path: '/ops/math/add/v1' },
         calling('v1:reports.make', {}, { requestId: 'r-1' }),
         { path: '/.well-known/ops' },
         { path: '/nowhere' },
@@ -96,6 +98,8 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
 
     expect(sum?.status).toBe(200)
     expect(sum && envelopeIn(sum)).toMatchObject({ state: 'complete', result: 3 })
+    expect(byPath && envelopeIn(byPath)).toMatchObject({ result: 4, meta: { op: 'v1:math.add' } })
+    expect([otherMethod?.status, otherMethod?.headers.allow]).toEqual([405, 'POST'])
     expect(accepted && envelopeIn(accepted)).toMatchObject({ location: { uri: `https://127.0.0.1:${port}/ops/r-1` } })
     expect(registry?.body.toString()).toContain('v1:clock.tick')
     expect([nowhere?.status, nowhere && envelopeIn(nowhere).state]).toEqual([404, 'error'])

@@ -14,6 +14,25 @@ const EVERY_ENTRY_HAS = [
 ]
 
 export const registryBreaches: readonly Breach[] = [
+  onAnswer('operations have no path', ['later-path'], (served, { method, path }) => {
+    if (method === 'POST' && path.startsWith('/ops/')) served.status = 404
+  }),
+  onAnswer('an op that is not the one of the path runs', ['later-path'], (served, { path, body }) => {
+    if (path.startsWith('/ops/') && body.includes('"op"')) served.status = 200
+  }),
+  onRegistry('the hash is of another document', ['later-hash'], (document) => {
+    document.operations.pop()
+  }),
+  onAnswer('the ETag is not the hash', ['later-hash'], ({ headers }) => {
+    headers.etag = '"another"'
+  }),
+  onAnswer('errors have another status', ['later-errors'], (served, { path }) => {
+    if (path !== '/.well-known/errors') return
+    served.body = Buffer.from(served.body.toString().replaceAll('"httpStatus":400', '"httpStatus":404'))
+  }),
+  onRequest('the header with the key is ignored', ['later-key-header'], ({ headers }) => {
+    delete headers['idempotency-key']
+  }),
   ...EVERY_ENTRY_HAS.map((field) =>
     onEntry(`${field} is missing in one entry`, [`entry-${field}`], (entry) => {
       if (entry.op === (field === 'ttlSeconds' ? 'v1:Reports.Generate' : 'v1:Calculator.Sum')) delete entry[field]
@@ -75,7 +94,7 @@ export const registryBreaches: readonly Breach[] = [
     operations.push(operations[0])
   }),
   onRegistry('the registry has a hash of itself', ['registry-without-hashes'], (document) => {
-    document.schemaHash = 'abc'
+    document.registryHash = 'abc'
   }),
   onEntry('every entry has a hash of itself', ['registry-without-hashes'], (entry) => {
     entry.etag = 'abc'

@@ -49,7 +49,8 @@ describe('a name with its version as suffix', () => {
   test('is understood on message connections, also by the operations that replace addresses', async () => {
     const gate = createGate()
     const build = operation('v1:jobs.build', { model: 'async', run: () => gate.pass() })
-    const { server, url } = await startSite({ operations: [ping, build] })
+    const watch = operation('v1:it.shows', { frame: jsonSchema({ type: 'number' }), run: () => [1] })
+    const { server, url } = await startSite({ operations: [ping, build, watch] })
     const pair = createMessagePair(server.sessions.opencall, {
       peer: { header: () => undefined },
       origin: url,
@@ -71,6 +72,11 @@ describe('a name with its version as suffix', () => {
     expect(states.filter(({ meta }) => meta !== undefined)).toEqual([])
     send('getOperation:v1', 'g', { requestId: 'b' })
     expect(await next()).toMatchObject({ requestId: 'g', result: { requestId: 'b', result: 'built' } })
+    send('it.shows:v1', 's')
+    expect(await next()).toMatchObject({ requestId: 's', state: 'streaming', meta: { op: 'v1:it.shows' } })
+    send('unsubscribeFromStream:v1', 'u', { requestId: 's' })
+    const told = [await next(), await next()].map(({ requestId, state }) => `${requestId} ${state}`)
+    expect(told.sort()).toEqual(['s complete', 'u complete'])
   })
 
   test('may be the last level of an MQTT topic', () => {

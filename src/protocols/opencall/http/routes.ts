@@ -3,14 +3,16 @@
 import { Fault } from '../../../core/fault.ts'
 import { nameInPath } from '../../../core/operation/names.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../../core/ports/exchange.ts'
-import { createRegistryDocument } from '../registry-document.ts'
+import { encodeErrors } from '../discovery/errors-document.ts'
+import { createPublishedDocument, withSchemaHash } from '../discovery/published-document.ts'
+import { atServer, ERRORS_PATH, encodeRegistry } from '../discovery/registry-document.ts'
 import { jsonAnswer, refusalAnswer } from './answers.ts'
 import { CallRoute } from './call-route.ts'
 import { FollowRoutes } from './follow-routes.ts'
 import type { OpenCallParts } from './parts.ts'
 
 export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
-  const { catalog, env, identify, settings } = parts
+  const { catalog, env, settings } = parts
   const { listRemoved } = settings
   const transports = parts.transports.names()
   const calling = new CallRoute(parts)
@@ -43,7 +45,20 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
     {
       path: '/.well-known/ops',
       refuse,
-      methods: { GET: createRegistryDocument(catalog, env, identify, { listRemoved, transports }) },
+      methods: {
+        GET: createPublishedDocument(parts, ({ now, internal, basePath }) =>
+          withSchemaHash(atServer(encodeRegistry(catalog, now, { internal, listRemoved, transports }), basePath), env),
+        ),
+      },
+    },
+    {
+      path: ERRORS_PATH,
+      refuse,
+      methods: {
+        GET: createPublishedDocument(parts, ({ now, internal }) =>
+          withSchemaHash(encodeErrors(catalog, now, internal), env),
+        ),
+      },
     },
   ]
 }

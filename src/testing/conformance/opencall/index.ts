@@ -1,4 +1,4 @@
-/** The OpenCALL 2026-02-10 suite over HTTP and WebSocket, in the order of the document. */
+/** The OpenCALL 2026-02-10 suite over HTTP and WebSocket, in the order of the document, and the later revision. */
 import type { ConformanceCase } from '../case.ts'
 import { alone } from '../define.ts'
 import { asyncCases } from './cases/async.ts'
@@ -7,6 +7,7 @@ import { chunkCases } from './cases/chunks.ts'
 import { endpointCases } from './cases/endpoint.ts'
 import { idempotencyCases } from './cases/idempotency.ts'
 import { isolationCases } from './cases/isolation.ts'
+import { laterCases } from './cases/later.ts'
 import { mediaCases } from './cases/media.ts'
 import { nameCases } from './cases/names.ts'
 import { objectCases } from './cases/objects.ts'
@@ -31,4 +32,5 @@ export const opencallCases: readonly ConformanceCase[] = [
   ...isolationCases,
   ...registryCases,
   ...socketCases,
+  ...laterCases,
 ]

@@ -173,11 +173,11 @@ export const registryCases = [
 
   defineCase(
     'registry-without-hashes',
-    'only the ETag identifies a version of the registry',
+    'only the ETag identifies a version of the registry, besides schemaHash of the later revision',
     [281],
     async (server) => {
       if ((await server.operations()).length === 0) throw new NotApplicable('The registry is empty.')
-      const hashes = hashesIn(await server.registry())
+      const hashes = hashesIn(await server.registry()).filter((path) => path !== '/schemaHash')
       ideally(hashes.length === 0, `The registry holds hashes at ${hashes.join(', ')}.`)
     },
     'may',

@@ -4,10 +4,10 @@
  */
 
 export function isPrivateHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const host = hostname.replace(/^\[|\.?\]?$/g, '')
   if (/(?:^|\.)(?:localhost|local|internal)$/.test(host)) return true
-  if (host.includes(':')) return /^(?:::1?$|::ffff:|f[cd]|fe[89ab])/.test(host)
-  // `URL` writes every IPv4 address in this form.
+  if (host.includes(':')) return /^(?:::1?$|::ffff:|64:ff9b:|f[cd]|fe[89ab])/.test(host)
+  // `URL` writes every IPv4 address as four decimal numbers.
   const octets = /^(\d+)\.(\d+)\.\d+\.\d+$/.exec(host)
   if (!octets) return false
   const [a, b] = [Number(octets[1]), Number(octets[2])]
