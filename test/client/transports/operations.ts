@@ -56,6 +56,8 @@ export function createOperations() {
         for (let n = 1; n <= to; n++) {
           yield { n }
           if (n % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
+          // From here on as a device: a broker would queue a flood, and its end behind it.
+          if (n > 1_000) await new Promise((resolve) => setTimeout(resolve, 5))
         }
         if (to === 0) return ctx.fail('NO_DEVICE', 'There is no such device.')
         if (to === 3) await gate.pass()
