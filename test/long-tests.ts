@@ -12,6 +12,7 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/backends/container.test.ts', what: 'containers, which need podman' },
   { files: 'test/carriers/mqtt/*.test.ts', what: 'OpenCALL over MQTT, which needs mosquitto' },
   { files: 'test/carriers/kafka/*.test.ts', what: 'OpenCALL over Kafka, with brokers and servers that are killed' },
+  { files: 'test/client/brokers/*.test.ts', what: 'the client over MQTT and Kafka, with brokers that are killed' },
   { files: 'test/carriers/quic/*.test.ts', what: 'QUIC and HTTP/3, which need their library, Chromium and Python' },
   { files: 'test/carriers/{websocket,webrtc}/{chromium*,python}.test.ts', what: 'browsers and Python as clients' },
   { files: 'test/carriers/websocket/silent-crowd.test.ts', what: 'thousands of silent connections' },

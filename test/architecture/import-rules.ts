@@ -19,6 +19,7 @@ export interface FolderRule {
 const CORE = '^src/core/'
 const WIRE = '^src/wire/'
 const PLATFORM_CODE = '^src/platform/'
+const BROWSER_CLIENT = '^src/client/(?!(?:mqtt|kafka)/)'
 const CODEGEN_RUNTIME = '^src/codegen/[^/]+/runtime-text\\.ts$'
 const ADAPTERS = '^src/(?:protocols|carriers|backends|stores|objects)/'
 
@@ -87,9 +88,23 @@ export const folderRules: readonly FolderRule[] = [
   },
   {
     name: 'client',
-    files: '^src/client/',
-    may: ['^src/client/', CORE, WIRE, '^src/protocols/[^/]+/wire\\.ts$'],
+    files: '^src/client/(?!(?:mqtt|kafka)/)',
+    may: [BROWSER_CLIENT, CORE, WIRE, '^src/protocols/[^/]+/wire\\.ts$'],
     platform: false,
+  },
+  // The clients of brokers run in Node, with a library. Names of topics are the protocol's.
+  {
+    name: 'client-of-brokers',
+    files: '^src/client/(mqtt|kafka)/',
+    may: [
+      BROWSER_CLIENT,
+      CORE,
+      WIRE,
+      '^src/client/$1/',
+      '^src/protocols/[^/]+/wire\\.ts$',
+      '^src/protocols/opencall/(?:topics|kafka-topics)\\.ts$',
+    ],
+    platform: true,
   },
   // Hooks on the client, for one framework.
   {

@@ -46,6 +46,9 @@ test('each planted violation is caught, by its own rule', async () => {
     ['client', 'src/client/reads-files.ts', "import 'node:fs'"],
     ['react', 'src/react/knows-the-engine.ts', "import '../engine/engine.ts'"],
     ['client', 'src/client/knows-the-codec.ts', "import '../protocols/a/codec.ts'"],
+    ['client', 'src/client/knows-a-broker.ts', "import './mqtt/index.ts'"],
+    ['client-of-brokers', 'src/client/kafka/knows-a-sibling.ts', "import '../mqtt/index.ts'"],
+    ['client-of-brokers', 'src/client/kafka/knows-a-carrier.ts', "import '../../carriers/a/carrier.ts'"],
     ['agents', 'src/agents/knows-a-carrier.ts', "import '../carriers/a/carrier.ts'"],
     ['server', 'src/server/knows-the-cli.ts', "import '../cli/main.ts'"],
     ['adapters-meet-in-compose', 'src/server/picks-a-store.ts', "import '../stores/a/store.ts'"],
@@ -74,6 +77,7 @@ test('each planted violation is caught, by its own rule', async () => {
     'src/telemetry/log.ts': "import 'lib'; import '../core/call.ts'",
     'src/codegen/targets.ts': "import '../core/fault.ts'; import '../protocols/a/wire.ts'",
     'src/client/client.ts': "import '../core/fault.ts'; import '../protocols/a/wire.ts'",
+    'src/client/mqtt/index.ts': "import 'node:crypto'; import 'lib'; import '../client.ts'",
     'src/server/create-server.ts':
       "import '../stores/a/store.ts'; import '../protocols/a/codec.ts'; import '../telemetry/log.ts'",
     'src/server/index.ts': "import './create-server.ts'",
