@@ -20,6 +20,7 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/nodes/*.test.ts', what: 'several servers on one Postgres' },
   { files: 'test/chaos/chaos.test.ts', what: 'nodes on Postgres and S3 that are killed, paused and cut off' },
   { files: 'test/objects/s3/server/*.test.ts', what: 'objects in S3, which need SeaweedFS' },
+  { files: 'test/package/create.test.ts', what: 'projects of npm create callplane, from the packed packages' },
   { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python, SeaweedFS' },
 ]
 

@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs'
 
 export const VERSIONS = { '@types/node': '24.19.2', typescript: '6.0.3', vitest: '4.1.12', zod: '4.6.7' } as const
 
+/** What vitest brings along. Newer ones may lack the binary of a platform, and `npm ci` refuses the lock file then. */
+export const OVERRIDES = { rolldown: '1.2.14', vite: '8.3.5' } as const
+
 /** Both packages are released together, under one version. */
 function ownVersion(): string {
   return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
@@ -25,6 +28,7 @@ export function manifestOf(name: string, callplane: string = ownVersion()): stri
     },
     dependencies: { callplane, zod },
     devDependencies: development,
+    overrides: OVERRIDES,
   }
   return `${JSON.stringify(manifest, null, 2)}\n`
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { VERSIONS } from '../../create-callplane/src/manifest.ts'
+import { OVERRIDES, VERSIONS } from '../../create-callplane/src/manifest.ts'
 import { folderWith, make } from './make.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -43,10 +43,11 @@ test('without a name it asks for the folder and for git, and has a default for b
 })
 
 test('the versions of the packages are those that this repository is tested with', () => {
-  const { devDependencies, dependencies, version, engines } = manifestAt('package.json')
+  const { devDependencies, dependencies, overrides, version, engines } = manifestAt('package.json')
   const own = manifestAt('create-callplane/package.json')
 
   expect({ ...devDependencies, ...dependencies }).toMatchObject(VERSIONS)
+  expect(overrides).toEqual(OVERRIDES)
   expect(own).toMatchObject({ version, engines, dependencies: { yaml: dependencies.yaml } })
 })
 

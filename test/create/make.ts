@@ -19,8 +19,12 @@ export interface Made {
   list(path: string): string[]
 }
 
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'create-callplane-'))
+}
+
 export function folderWith(files: Record<string, string> = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), 'create-callplane-'))
+  const folder = temporaryFolder()
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })

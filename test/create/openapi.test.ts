@@ -47,7 +47,10 @@ test('a tool has the arguments, the rules and the credential of its operation', 
     description: 'Lists the pets of the shop.',
     args: {
       additionalProperties: false,
-      properties: { 'page[size]': { minimum: 1, maximum: 100 }, 'X-Trace': { type: 'string' } },
+      properties: {
+        'page[size]': { minimum: 1, maximum: 100, description: 'Default: 20.' },
+        'X-Trace': { type: 'string' },
+      },
     },
     result: { type: 'array', items: { $ref: '#/$defs/Pet' } },
     capabilities: ['network.read'],

@@ -155,8 +155,9 @@ function addArgument(
   else {
     const content = contentOf(parameter)
     const schema = schemas.write(member(content ?? parameter.value, 'schema'), parameter.file)
-    const description = textAt(parameter.value, 'description')?.slice(0, 4_000)
-    properties[arg] = typeof schema === 'object' && description ? { ...schema, description } : schema
+    const texts = typeof schema === 'object' ? [textAt(parameter.value, 'description'), schema.description] : []
+    const description = [...new Set(texts)].filter(Boolean).join(' ').slice(0, 4_000)
+    properties[arg] = typeof schema === 'object' && description !== '' ? { ...schema, description } : schema
   }
   if (isRequired) required.push(arg)
   return arg

@@ -132,8 +132,18 @@ export class SchemaWriter {
 
   #copyValues(given: JsonObject, draft: Draft): void {
     if (Array.isArray(given.enum) && given.enum.length > 0) draft.enum = given.enum
-    for (const name of ['const', 'default']) if (Object.hasOwn(given, name)) draft[name] = given[name]
-    this.#count(countValues([draft.enum, draft.const, draft.default], MAX_VALUES))
+    if (Object.hasOwn(given, 'const')) draft.const = given.const
+    if (Object.hasOwn(given, 'default')) this.#describeDefault(given.default, draft)
+    this.#count(countValues([draft.enum, draft.const], MAX_VALUES))
+  }
+
+  /**
+   * The server would put a `default` into the request, and a PATCH would then set values that its caller did not name.
+   * The API itself knows its defaults; callers read them.
+   */
+  #describeDefault(value: Json | undefined, draft: Draft): void {
+    if (this.#direction === 'response' || typeof value === 'object' || value === undefined) return
+    draft.description = [draft.description, `Default: ${String(value).slice(0, 200)}.`].filter(Boolean).join(' ')
   }
 
   /** A caller cannot set what only the API sets, and a response does not have what only a caller sets. */
