@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what some tests need besides the lock file's packages: Debian packages, the jars of Kafka in .engines/kafka,
-# Python clients and SeaweedFS in .engines/python, OXP servers in .engines/tool-servers, a generator of Python clients in
-# .engines/python-generator, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs
-# only what is missing.
+# Python packages in folders of their own (.engines/python has clients and SeaweedFS, .engines/tool-servers servers of OXP,
+# .engines/python-generator a generator of clients), the QUIC library in .engines/quic, runtimes in .engines/runtimes, and
+# large packages in .engines/frameworks. It works on Debian and its derivatives, and installs only what is missing.
 # `npm run engines -- bench` installs the servers that the benchmarks compare us with instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +17,7 @@ packages=(
   postgresql pgbouncer # database server, and a connection pooler for it
   maven default-jre-headless # fetch and run Kafka
   python3 python3-venv # run the Python clients
+  golang-go # compiles generated clients
 )
 
 wanted="${1:-tests}"
@@ -133,5 +134,32 @@ if ! up_to_date quic quic.txt; then
   cp scripts/engines/quic.txt .engines/quic/made-from
 fi
 ln -sfn ../.engines/quic/node_modules/@currentspace node_modules/@currentspace
+
+# Each runtime is a package for each platform, without scripts. They are too large for the lock file.
+if ! up_to_date runtimes runtimes.txt; then
+  echo "engines: npm installs Bun, Deno and workerd in .engines/runtimes"
+  rm -rf .engines/runtimes
+  mkdir -p .engines/runtimes/bin
+  case "$(node -p process.arch)" in
+    arm64) runtimes=(@oven/bun-linux-aarch64 @deno/linux-arm64-glibc @cloudflare/workerd-linux-arm64) ;;
+    *) runtimes=(@oven/bun-linux-x64 @deno/linux-x64-glibc @cloudflare/workerd-linux-64) ;;
+  esac
+  mapfile -t versions <scripts/engines/runtimes.txt
+  npm install --prefix .engines/runtimes --no-audit --no-fund --loglevel error --ignore-scripts \
+    "${runtimes[0]}@${versions[0]#* }" "${runtimes[1]}@${versions[1]#* }" "${runtimes[2]}@${versions[2]#* }"
+  ln -s "../node_modules/${runtimes[0]}/bin/bun" "../node_modules/${runtimes[1]}/deno" \
+    "../node_modules/${runtimes[2]}/bin/workerd" .engines/runtimes/bin
+  cp scripts/engines/runtimes.txt .engines/runtimes/made-from
+fi
+
+# Packages that are too large for every `npm ci`.
+if ! up_to_date frameworks frameworks.txt; then
+  echo "engines: npm installs large frameworks in .engines/frameworks"
+  rm -rf .engines/frameworks
+  mkdir -p .engines/frameworks
+  npm install --prefix .engines/frameworks --no-audit --no-fund --loglevel error --ignore-scripts \
+    $(cat scripts/engines/frameworks.txt)
+  cp scripts/engines/frameworks.txt .engines/frameworks/made-from
+fi
 
 echo "engines: ready. With CALLPLANE_REQUIRE_ENGINES=1, npm test and npm run test:all fail if one cannot be used."

@@ -33,6 +33,7 @@ export type { SecretPlace } from './security/secrets/secrets.ts'
 export { type ImportedRules, type ImportSettings, importTools } from './server/build/import-tools.ts'
 export { type CallplaneServer, createServer } from './server/create-server.ts'
 export type { ToolImport } from './server/declarations/index.ts'
+export type { TrustedCaller } from './server/mount/in-process.ts'
 export {
   type CallToolResult,
   type Content,

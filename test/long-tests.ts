@@ -12,6 +12,7 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/backends/container.test.ts', what: 'containers, which need podman' },
   { files: 'test/carriers/mqtt/*.test.ts', what: 'OpenCALL over MQTT, which needs mosquitto' },
   { files: 'test/carriers/kafka/*.test.ts', what: 'OpenCALL over Kafka, with brokers and servers that are killed' },
+  { files: 'test/client/brokers/*.test.ts', what: 'the client over MQTT and Kafka, with brokers that are killed' },
   { files: 'test/carriers/quic/*.test.ts', what: 'QUIC and HTTP/3, which need their library, Chromium and Python' },
   { files: 'test/carriers/{websocket,webrtc}/{chromium*,python}.test.ts', what: 'browsers and Python as clients' },
   { files: 'test/carriers/websocket/silent-crowd.test.ts', what: 'thousands of silent connections' },
@@ -19,13 +20,20 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/stores/postgres/*.test.ts', what: 'the store in Postgres, with connections that are killed' },
   { files: 'test/nodes/*.test.ts', what: 'several servers on one Postgres' },
   { files: 'test/chaos/chaos.test.ts', what: 'nodes on Postgres and S3 that are killed, paused and cut off' },
-  { files: 'test/{client,react}/chromium.test.ts', what: 'the client and its hooks in Chromium' },
+  { files: 'test/{client,react}/{chromium,bun}.test.ts', what: 'the client and its hooks in Chromium and Bun' },
   {
     files: 'test/client/oxp/{public-servers,chromium}.test.ts',
     what: 'our OXP client with other servers and in Chromium',
   },
   { files: 'test/objects/s3/server/*.test.ts', what: 'objects in S3, which need SeaweedFS' },
+  { files: 'test/codegen/clients/*.test.ts', what: 'generated clients, which need Python and Go' },
   { files: 'test/codegen/foreign-*.test.ts', what: 'clients that other generators make of our OpenAPI document' },
+  {
+    files: 'test/frameworks/*.test.ts',
+    what: 'hosts in processes of their own: frameworks, Bun, Deno, workerd, Next.js',
+  },
+  { files: 'test/agents/mastra.test.ts', what: 'tools for Mastra, which is a large package' },
+  { files: 'test/package/create.test.ts', what: 'projects of npm create callplane, from the packed packages' },
   { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python, SeaweedFS' },
 ]
 

@@ -51,7 +51,7 @@ export async function toAISDKTools(source: ToolSource, options: ToolsOptions = {
 /** The package uses a schema with this symbol unchanged. It closes other schemas to additional properties. */
 const SCHEMA = Symbol.for('vercel.ai.schema')
 
-function createSchema(parameters: ObjectSchema): AISDKSchema {
+export function createSchema(parameters: ObjectSchema): AISDKSchema {
   const json = () => parameters as JsonObject
   return Object.assign(
     {

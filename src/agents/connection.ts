@@ -84,13 +84,16 @@ export class Connection {
 
   async #send(path: string, init: RequestInit & { headers: Record<string, string> }, signal?: AbortSignal) {
     const headers = { ...init.headers, ...(await this.#credential()) }
-    // No redirects: the server does not move during a session, and no other host may see the token.
-    const request = new Request(this.#url + path, { ...init, headers, redirect: 'error', ...(signal && { signal }) })
+    // No redirects: no other host may see the token. Cloudflare Workers do not implement `error`, so `manual`.
+    const request = new Request(this.#url + path, { ...init, headers, redirect: 'manual', ...(signal && { signal }) })
+    let response: Response
     try {
-      return await unlessAborted(this.#fetch(request), signal)
+      response = await unlessAborted(this.#fetch(request), signal)
     } catch (thrown) {
       throw signal?.aborted ? signal.reason : unreachable(this.#url, thrown)
     }
+    if (isRedirect(response)) throw redirected(this.#url)
+    return response
   }
 
   async #credential(): Promise<Record<string, string>> {
@@ -139,6 +142,16 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | u
   } finally {
     signal.removeEventListener('abort', abort)
   }
+}
+
+/** A browser hides the status of a redirect. */
+function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400)
+}
+
+function redirected(url: string): Fault {
+  const message = `${url} redirects to another address, and the token is not sent there. Set that address as "url".`
+  return new Fault('upstream', message, { code: 'REDIRECTED', retryable: false })
 }
 
 function refusedToken(url: string, said = 'The server gave no reason.'): Fault {

@@ -10,6 +10,23 @@ export {
 } from './anthropic.ts'
 export type { LocalServer, RemoteServer, Token, ToolSource } from './connection.ts'
 export {
+  type LangChainConfig,
+  type LangChainFields,
+  type LangChainOptions,
+  type LangChainOutput,
+  type LangChainPart,
+  toLangChainTools,
+} from './langchain.ts'
+export { type LlamaIndexOutput, type LlamaIndexTool, toLlamaIndexTools } from './llamaindex.ts'
+export {
+  type MastraCall,
+  type MastraOutput,
+  type MastraPart,
+  type MastraTool,
+  type MastraTools,
+  toMastraTools,
+} from './mastra.ts'
+export {
   type ChatTool,
   type ChatToolCall,
   type ChatToolMessage,
@@ -21,6 +38,13 @@ export {
   type ResponsesToolOutput,
   toOpenAITools,
 } from './openai.ts'
+export {
+  type OpenAIAgentsDetails,
+  type OpenAIAgentsPart,
+  type OpenAIAgentsSchema,
+  type OpenAIAgentsTool,
+  toOpenAIAgentsTools,
+} from './openai-agents.ts'
 export type { ResultFile, ToolResult } from './results.ts'
 export type { ObjectSchema } from './schema.ts'
 export {

@@ -1,6 +1,6 @@
 /** Tools in the shapes of the `openai` package: for Chat Completions, and for the Responses API. */
 import type { ToolSource } from './connection.ts'
-import { type ResultFile, type ToolResult, textWithout } from './results.ts'
+import { splitImages, type ToolResult, textWithout } from './results.ts'
 import type { ObjectSchema } from './schema.ts'
 import { type AgentTools, type CallSettings, openTools, type ToolsOptions } from './tools.ts'
 
@@ -105,14 +105,8 @@ function wantedBy(toolCall: ChatToolCall): { name: string; args: string } {
 }
 
 function encodeOutput(result: ToolResult): string | ResponsesPart[] {
-  const isShown = ({ mimeType }: ResultFile) => /^image\/(?:png|jpeg|gif|webp)$/.test(mimeType)
-  const text = textWithout(
-    result,
-    result.files.filter((file) => !isShown(file)),
-  )
-  const images = result.files.filter(isShown).map(({ mimeType, data }): ResponsesPart => {
-    return { type: 'input_image', image_url: `data:${mimeType};base64,${data}`, detail: 'auto' }
-  })
+  const { text, images } = splitImages(result)
   if (images.length === 0) return text
-  return text === '' ? images : [{ type: 'input_text', text }, ...images]
+  const shown = images.map((image_url): ResponsesPart => ({ type: 'input_image', image_url, detail: 'auto' }))
+  return text === '' ? shown : [{ type: 'input_text', text }, ...shown]
 }

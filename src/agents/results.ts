@@ -57,6 +57,19 @@ export function textWithout({ text }: ToolResult, unshown: readonly ResultFile[]
   return [...(text === '' ? [] : [text]), ...notes].join('\n')
 }
 
+/** For messages that show images as `data:` addresses: the text with a note for each other file, and the images. */
+export function splitImages(result: ToolResult): { text: string; images: string[] } {
+  // Types that the models of OpenAI accept.
+  const isImage = ({ mimeType }: ResultFile) => /^image\/(?:png|jpeg|gif|webp)$/.test(mimeType)
+  return {
+    text: textWithout(
+      result,
+      result.files.filter((file) => !isImage(file)),
+    ),
+    images: result.files.filter(isImage).map(({ mimeType, data }) => `data:${mimeType};base64,${data}`),
+  }
+}
+
 async function textOf(item: JsonObject, readText: ReadText): Promise<string> {
   const { type, text, resource } = item
   if (type === 'text' && typeof text === 'string') return text

@@ -1,6 +1,6 @@
 /**
  * Where a client may go, and where its token may go. A server can name any address: the token is sent to the server's
- * own origin and to trusted ones only.
+ * own origin and to trusted ones only. docs/readings.md#r45.
  */
 import { CallFault } from './fault.ts'
 

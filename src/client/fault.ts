@@ -19,6 +19,8 @@ export type ClientCode =
   | 'STREAM_BROKEN'
   | 'STREAM_REFUSED'
   | 'DAMAGED_FRAME'
+  | 'PACKAGE_MISSING' // that of a transport
+  | 'NEEDS_HTTP' // a file cannot be sent in a message
   | 'NOT_A_STREAM'
   | 'IS_A_STREAM'
 

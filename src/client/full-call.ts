@@ -41,7 +41,7 @@ export class FullCall<Result> extends PendingCall<Result> implements Downloadabl
       fetcherOf(this.calling),
       this.outgoing,
       this.options,
-      waysOfThisRuntime,
+      this.calling.transport.ways ?? waysOfThisRuntime,
     )
     return this.#frames
   }

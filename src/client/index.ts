@@ -2,16 +2,13 @@
 import { buildClient } from './client.ts'
 import { createWarner } from './deprecation.ts'
 import { resultOf } from './downloads/download.ts'
-import { ResultFetcher } from './downloads/fetch-result.ts'
 import { FullCall } from './full-call.ts'
+import { createHttpTransport } from './full-http.ts'
 import { FullRun } from './full-run.ts'
-import { HttpTransport } from './http/http-transport.ts'
 import type { ClientOptions } from './options.ts'
 import { createRegistryReader } from './registry.ts'
-import { watchCall } from './streams/watch.ts'
 import { traceparent } from './traceparent.ts'
 import type { Client } from './types.ts'
-import { encodeUpload } from './upload.ts'
 
 export type { Download, DownloadableCall } from './downloads/download.ts'
 export { CallFault, type ClientCode, isFault, type Outcome, type Settled, safe } from './fault.ts'
@@ -22,13 +19,7 @@ export type { FrameStream } from './streams/frame-stream.ts'
 export type { Call, Client } from './types.ts'
 
 export function createClient<Ops>(options: ClientOptions): Client<Ops> {
-  const transport =
-    options.transport ??
-    new HttpTransport(options, {
-      encodeUpload,
-      watch: watchCall,
-      createFetcher: (requests) => new ResultFetcher(requests),
-    })
+  const transport = options.transport ?? createHttpTransport(options)
   return buildClient(options, transport, {
     createCall: (calling, finish, outgoing, given) => new FullCall(calling, finish, outgoing, given),
     createRun: (calling, finish, operation, first) => new FullRun(calling, finish, operation, first),

@@ -2,7 +2,27 @@
 import type { JsonObject } from '../core/json.ts'
 import type { Transport } from './transport.ts'
 
-export interface ClientOptions {
+/** For every client, however its calls move. */
+interface SharedOptions {
+  /** The deadline of each call in milliseconds (default: none). */
+  timeoutMs?: number
+  /** How often a request is repeated after a lost connection or a refusal that asks for it (default: 3). */
+  retries?: number
+  /** Wraps every call, the first one outermost. */
+  use?: readonly Middleware[]
+  /** Told once about each deprecated operation (default: `console.warn`). */
+  onWarning?: (warning: string) => void
+}
+
+/** Calls move as the transport says, which has the address and the token. */
+export interface TransportOptions extends SharedOptions {
+  transport: Transport
+}
+
+export type ClientOptions = HttpOptions | TransportOptions
+
+/** Calls move over HTTP. */
+export interface HttpOptions extends SharedOptions {
   /** The address of the server, with the path that it is mounted at. */
   url: string | URL
   /**
@@ -14,20 +34,11 @@ export interface ClientOptions {
   headers?: Readonly<Record<string, string>>
   /** Origins that get the token, too (default: the server's own origin only). */
   trustedOrigins?: readonly string[]
-  /** The deadline of each call in milliseconds (default: none). */
-  timeoutMs?: number
-  /** How often a request is repeated after a lost connection or a refusal that asks for it (default: 3). */
-  retries?: number
   /** The largest JSON response in bytes (default: 64 MiB). */
   maxResponseBytes?: number
-  /** Wraps every call, the first one outermost. */
-  use?: readonly Middleware[]
-  /** Told once about each deprecated operation (default: `console.warn`). */
-  onWarning?: (warning: string) => void
   /** The `fetch` to use (default: the global one). */
   fetch?: typeof globalThis.fetch
-  /** How calls move (default: HTTP). */
-  transport?: Transport
+  transport?: undefined
 }
 
 export type TokenSource = (refused?: string) => string | undefined | Promise<string | undefined>

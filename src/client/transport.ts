@@ -1,5 +1,6 @@
 /** The port between a client and the way its calls move: HTTP, a WebSocket, MQTT, Kafka, or a server in the same process. */
 import type { Envelope, OutgoingCall } from './options.ts'
+import type { StreamWays } from './streams/ways.ts'
 
 export interface Transport {
   /**
@@ -17,6 +18,8 @@ export interface Transport {
   watch?(requestId: string, signal: AbortSignal | undefined): AsyncIterable<Envelope>
   /** The server has nothing but bytes at an address: results, chunks, frames. Absent if the transport has no addresses. */
   readonly fetcher?: Fetcher
+  /** How frames arrive. Absent: the ways of this runtime, over HTTP. */
+  readonly ways?: StreamWays
   close(): void
 }
 

@@ -107,7 +107,7 @@ export interface ClientMethods<Ops, K extends Kind> {
   ): ReturnType<CallableNamed<Ops, Name, K>>
   /** A handle of any call that was started before. */
   resume<Result = unknown>(id: string): K extends 'full' ? ProgressRun<Result> : Run<Result>
-  /** Ends all connections. Calls under way end with `ABORTED`. */
+  /** Ends the connection of a transport that keeps one. Calls under way on it end with `ABORTED`. */
   close(): void
 }
 

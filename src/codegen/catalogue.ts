@@ -19,8 +19,6 @@ export interface Catalogue {
   readonly callVersion: string
   /** Sorted by name without the version, then by major version. */
   readonly operations: readonly CatalogueOperation[]
-  /** Every error code that the server documents, sorted by code. Empty if the server documents none. */
-  readonly errors: readonly CatalogueError[]
   /** What was left out and why, in sentences for people. */
   readonly problems: readonly string[]
 }
@@ -55,8 +53,6 @@ export interface CatalogueOperation {
   readonly ttlSeconds: number
   readonly cachingPolicy: string
   readonly deprecated?: { readonly sunset?: string; readonly replacement?: string }
-  /** The later revision of OpenCALL: changes when a schema changes. */
-  readonly schemaHash?: string
 }
 
 export interface CatalogueStream {

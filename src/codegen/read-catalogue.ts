@@ -17,8 +17,6 @@ export interface CatalogueFacts {
   url?: string
   title?: string
   version?: string
-  /** The document that a server returns at `/.well-known/errors`. */
-  errors?: unknown
 }
 
 /** Deeper schemas would exhaust the stack of the targets. */
@@ -37,7 +35,6 @@ export function readCatalogue(document: unknown, facts: CatalogueFacts = {}): Ca
     ...(facts.url !== undefined && { url: facts.url.replace(/\/+$/, '') }),
     callVersion,
     operations: operations.sort(byName),
-    errors: readErrors(isJsonObject(facts.errors) ? facts.errors.errors : facts.errors),
     problems: problems.sort(),
   }
 }
@@ -84,7 +81,7 @@ function textOfOperation(operation: CatalogueOperation): string {
 function readOperation(op: string, entry: JsonObject): CatalogueOperation {
   const name = parseName(op)
   const model = MODELS.find((known) => known === entry.executionModel) ?? 'sync'
-  const [title, description, schemaHash] = [entry.title, entry.description, entry.schemaHash].map(textOf)
+  const [title, description] = [entry.title, entry.description].map(textOf)
   const [maxSyncMs, ttlSeconds] = [entry.maxSyncMs, entry.ttlSeconds].map(numberOf)
   const { namespace } = name
   return {
@@ -109,7 +106,6 @@ function readOperation(op: string, entry: JsonObject): CatalogueOperation {
     ttlSeconds: ttlSeconds ?? 0,
     cachingPolicy: textOf(entry.cachingPolicy) ?? 'none',
     ...(entry.deprecated === true && { deprecated: readDeprecation(entry) }),
-    ...(schemaHash !== undefined && { schemaHash }),
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type RequestListener,
   Upgrades,
 } from '../carriers/http/index.ts'
+import type { Client } from '../client/types.ts'
 import type { Fault } from '../core/fault.ts'
 import type { Refuse, Route } from '../core/ports/exchange.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -25,10 +26,11 @@ import type { Own } from './build/offer.ts'
 import type { Running } from './build/running.ts'
 import { createCellRouting } from './cells/cell-routing.ts'
 import type { Carriers } from './mount/carriers.ts'
+import { createInProcessClient, type TrustedCaller, trusted } from './mount/in-process.ts'
 import type { McpSurface } from './mount/mcp.ts'
 import { createRequestLog, logRequests } from './mount/request-log.ts'
 import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
-import { type Mounting, openGrpc } from './mount/surfaces.ts'
+import { type Mounting, openCallRoutes, openGrpc } from './mount/surfaces.ts'
 import type { WiredParts } from './mount/wired/index.ts'
 import { lateSender } from './mount/wired/late.ts'
 import { checkBasePath } from './options/base-path.ts'
@@ -60,6 +62,11 @@ export interface CallplaneServer {
   serveOpenCall(streams: MessageStreams): Promise<void>
   /** The message-based protocols, for a carrier of your own. */
   readonly sessions: Sessions
+  /**
+   * A client in this process, for tests and for pages that are rendered on the server. It needs no socket and no
+   * credential: the program vouches for the caller. Scopes, policies, limits and records apply.
+   */
+  client<Ops>(caller: TrustedCaller): Client<Ops>
   /** Finishes running calls or returns them to the queue, then closes everything. */
   close(graceMs?: number): Promise<void>
 }
@@ -136,7 +143,8 @@ export async function serve<App>(
   registerEngineReadings(observing.metrics, limits)
   registerCarrierReadings(observing.metrics, mounting.wired)
 
-  let origin = options.publicUrl ?? `${options.tls ? 'https' : 'http'}://127.0.0.1:4747`
+  const { basePath = '' } = options
+  let origin = options.publicUrl ?? `${options.tls ? 'https' : 'http'}://127.0.0.1:4747${basePath}`
   const grpc =
     options.grpc &&
     (await carriers.open(await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin)))
@@ -189,7 +197,7 @@ export async function serve<App>(
       const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
       const idle = () => stopping
       const listening = await carriers.open(createHttpCarrier({ listener, host, port, idle, ...optional }))
-      if (options.publicUrl === undefined) origin = listening.url
+      if (options.publicUrl === undefined) origin = listening.url + basePath
       about.address = listening.url
       hasListened = true
       return listening
@@ -198,6 +206,13 @@ export async function serve<App>(
     serveMcp: (streams) => serveStreams(sessions.mcp, streams, lineSettings(), carriers),
     serveOpenCall: (streams) => serveStreams(sessions.opencall, streams, lineSettings(), carriers),
     sessions,
+    client: (caller) =>
+      createInProcessClient(
+        createFetchHandler(openCallRoutes(options, mounting, trusted(caller, options.auth?.tenant)), {
+          fallback: refuse,
+          log,
+        }),
+      ),
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
 

@@ -77,6 +77,23 @@ test('the message says that the address is not a server of this kind', async () 
   await expect(openTools({ url: `http://127.0.0.1:${port}` })).rejects.toMatchObject({ code: 'NOT_MCP' })
 })
 
+test('a redirect is not followed, because the token is for one address', async () => {
+  const heard: string[] = []
+  const other = createServer((request, response) => {
+    heard.push(request.url ?? '')
+    response.writeHead(307, { Location: '/elsewhere' }).end()
+  })
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void other.close())
+  const { port } = other.address() as AddressInfo
+  const opened = openTools({ url: `http://127.0.0.1:${port}`, token: 'secret' })
+  await expect(opened).rejects.toMatchObject({
+    code: 'REDIRECTED',
+    message: expect.stringContaining('Set that address'),
+  })
+  expect(heard).toEqual(['/mcp'])
+})
+
 test('without authentication a server in this process accepts every caller, as it does on loopback', async () => {
   const add = operation('v1:math.add', {
     args: z.object({ a: z.number(), b: z.number() }),

@@ -1,14 +1,21 @@
 /** The types that the helpers return fit the packages' parameters. The compiler proves it; running adds nothing. */
 import type Anthropic from '@anthropic-ai/sdk'
+import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
+import { type ClientTool, DynamicStructuredTool } from '@langchain/core/tools'
+import type { BaseToolWithCall } from '@llamaindex/core/llms'
+import type { Agent, FunctionTool } from '@openai/agents-core'
 import type { ToolSet } from 'ai'
 import { type CallplaneServer, createServer } from 'callplane'
-import type {
-  AISDKTools,
-  AnthropicTools,
-  ChatToolCall,
-  OpenAIChatTools,
-  OpenAIResponsesTools,
-  ToolSource,
+import {
+  type AISDKTools,
+  type AnthropicTools,
+  type ChatToolCall,
+  type LlamaIndexTool,
+  type OpenAIAgentsTool,
+  type OpenAIChatTools,
+  type OpenAIResponsesTools,
+  type ToolSource,
+  toLangChainTools,
 } from 'callplane/agents'
 import type OpenAI from 'openai'
 import { expectTypeOf, test } from 'vitest'
@@ -32,6 +39,22 @@ test('@anthropic-ai/sdk', () => {
 
 test('ai', () => {
   expectTypeOf<AISDKTools>().toExtend<ToolSet>()
+})
+
+test('@openai/agents', () => {
+  expectTypeOf<OpenAIAgentsTool>().toExtend<FunctionTool>()
+  expectTypeOf<OpenAIAgentsTool[]>().toExtend<Agent['tools']>()
+})
+
+test('@langchain/core', () => {
+  const open = (source: ToolSource): Promise<ClientTool[]> => toLangChainTools(source, { DynamicStructuredTool })
+  const bind = (model: BaseChatModel, tools: Awaited<ReturnType<typeof open>>) => model.bindTools?.(tools)
+  expectTypeOf(open).toBeFunction()
+  expectTypeOf(bind).toBeFunction()
+})
+
+test('@llamaindex/core', () => {
+  expectTypeOf<LlamaIndexTool>().toExtend<BaseToolWithCall>()
 })
 
 test('a server of ours is a source as it is', () => {

@@ -8,6 +8,8 @@ export interface FolderRule {
   name: string
   /** Regular expression of the files that the rule applies to; its group is `$1` in `may`. */
   files: string
+  /** Regular expression of files among them that have a rule of their own. */
+  except?: string
   /** Regular expressions of the files of our own code that they may import. */
   may: readonly string[]
   /** True if they may import Node's modules and npm packages. */
@@ -17,6 +19,8 @@ export interface FolderRule {
 const CORE = '^src/core/'
 const WIRE = '^src/wire/'
 const PLATFORM_CODE = '^src/platform/'
+const BROWSER_CLIENT = '^src/client/(?!(?:mqtt|kafka)/)'
+const CODEGEN_RUNTIME = '^src/codegen/[^/]+/runtime-text\\.ts$'
 const ADAPTERS = '^src/(?:protocols|carriers|backends|stores|objects)/'
 
 export const folderRules: readonly FolderRule[] = [
@@ -61,9 +65,12 @@ export const folderRules: readonly FolderRule[] = [
   {
     name: 'codegen',
     files: '^src/codegen/',
+    except: CODEGEN_RUNTIME,
     may: [CORE, WIRE, '^src/codegen/', '^src/protocols/[^/]+/(?:wire|topics|kafka-topics)\\.ts$'],
     platform: false,
   },
+  // Reads the sources of a client in another language, which lie beside it, when such a client is generated.
+  { name: 'codegen-runtime', files: CODEGEN_RUNTIME, may: [], platform: true },
   // Schemas and redaction too: `runOperation` checks arguments and results and keeps secrets out as a server does, and
   // with the same code.
   {
@@ -81,9 +88,23 @@ export const folderRules: readonly FolderRule[] = [
   },
   {
     name: 'client',
-    files: '^src/client/',
-    may: ['^src/client/', CORE, WIRE, '^src/protocols/[^/]+/wire\\.ts$'],
+    files: '^src/client/(?!(?:mqtt|kafka)/)',
+    may: [BROWSER_CLIENT, CORE, WIRE, '^src/protocols/[^/]+/wire\\.ts$'],
     platform: false,
+  },
+  // The clients of brokers run in Node, with a library. Names of topics are the protocol's.
+  {
+    name: 'client-of-brokers',
+    files: '^src/client/(mqtt|kafka)/',
+    may: [
+      BROWSER_CLIENT,
+      CORE,
+      WIRE,
+      '^src/client/$1/',
+      '^src/protocols/[^/]+/wire\\.ts$',
+      '^src/protocols/opencall/(?:topics|kafka-topics)\\.ts$',
+    ],
+    platform: true,
   },
   // Hooks on the client, for one framework.
   {
@@ -127,10 +148,10 @@ const PLATFORM = ['core', 'npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-bun
 
 const forbidden: IForbiddenRuleType[] = [
   ...folderRules.map(
-    ({ name, files, may, platform }): IForbiddenRuleType => ({
+    ({ name, files, except, may, platform }): IForbiddenRuleType => ({
       name,
       severity: 'error',
-      from: { path: files },
+      from: { path: files, ...(except && { pathNot: except }) },
       to: { pathNot: [...may], ...(platform && { dependencyTypesNot: [...PLATFORM] }) },
     }),
   ),

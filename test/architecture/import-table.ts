@@ -44,9 +44,12 @@ function wordsFor(path: string): string[] {
   )
 }
 
-/** Turns a regular expression of the rules into a path: without its anchors, escapes and last slash. */
+/** Turns a regular expression of the rules into a path: without its anchors, exceptions, escapes and last slash. */
 function plain(path: string): string {
-  return path.replace(/^\^(?:src\/)?|\$$|\\/g, '').replace(/\/$/, '')
+  return path
+    .replace(/^\^(?:src\/)?|\$$|\\/g, '')
+    .replace(/\/\(\?!\(\?:[^)]*\)\/\)$/, '')
+    .replace(/\/$/, '')
 }
 
 /** Expands `((?:stores|objects)/x)` to `stores/x` and `objects/x`. */

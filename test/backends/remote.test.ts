@@ -109,7 +109,7 @@ test('one connection serves one request after another', async () => {
   expect(tool.connections()).toBe(1)
 })
 
-test.each(['GET', 'DELETE'] as const)(
+test.each(['GET', 'PUT', 'DELETE'] as const)(
   '%s on a kept connection that turns out to be closed is sent again on a new one',
   async (method) => {
     const url = await openSocketServer(closesAfterOne)
@@ -120,13 +120,16 @@ test.each(['GET', 'DELETE'] as const)(
   },
 )
 
-test('a POST is not sent again: it may have been processed, so its sender decides', async () => {
-  const url = await openSocketServer(closesAfterOne)
-  const remote = client()
-  await remote.send(request(url))
+test.each(['POST', 'PATCH'] as const)(
+  'a %s is not sent again: it may have been processed, so its sender decides',
+  async (method) => {
+    const url = await openSocketServer(closesAfterOne)
+    const remote = client()
+    await remote.send(request(url, { method }))
 
-  await expect(remote.send(request(url))).rejects.toMatchObject({ kind: 'upstream', retryable: true })
-})
+    await expect(remote.send(request(url, { method }))).rejects.toMatchObject({ kind: 'upstream', retryable: true })
+  },
+)
 
 /** Answers the first request of each connection, promises to keep it, and closes it at the first byte of the next. */
 function closesAfterOne(socket: Socket, connection: number): void {

@@ -95,6 +95,25 @@ test('below a prefix nothing else is answered, and one request may have another'
   expect(await got('/api')).toContain('PATH')
 })
 
+test('links name the host that the client reached, also if the framework has another one in its URL', async () => {
+  const where = route('/where', { GET: (exchange) => text(exchange.origin) })
+  const handle = createFetchHandler([where], { fallback: refuse, basePath: '/api' })
+  const from = async (headers: Record<string, string>) => {
+    return (await handle(new Request('https://localhost:3000/api/where', { headers }))).text()
+  }
+
+  expect(await from({ Host: 'tools.example' })).toBe('https://tools.example/api')
+  expect(await from({ Host: 'tools.example/evil' })).toBe('https://localhost:3000/api')
+  expect(await from({})).toBe('https://localhost:3000/api')
+})
+
+test('a protocol compresses nothing here: the host does, and some hosts remove the header that says so', async () => {
+  const accepted = route('/it', { GET: (exchange) => text(exchange.header('accept-encoding') ?? 'nothing') })
+  const handle = createFetchHandler([accepted], { fallback: refuse })
+
+  expect(await (await handle(ask('/it', { headers: { 'Accept-Encoding': 'gzip' } }))).text()).toBe('nothing')
+})
+
 test('a header that was sent twice and joined by the host is refused', async () => {
   const handle = createFetchHandler([route('/it', { GET: () => text('there') })], { fallback: refuse })
   const headers = new Headers([

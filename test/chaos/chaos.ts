@@ -50,6 +50,8 @@ export interface ChaosReport {
   calls: number
   /** Tables of the store that have calls. */
   generations: number
+  /** Tables that were dropped in the course of the run. */
+  dropped: number
   effects: number
   repeatedAttempts: number
   findings: readonly string[]
@@ -103,6 +105,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     failovers: cluster.database.failovers,
     calls: history.calls.length,
     generations: stored.tables,
+    dropped: stored.dropped,
     effects: effects.filter(({ step }) => step === 'effect').length,
     repeatedAttempts: effects.filter(({ step, attempt }) => step === 'begin' && attempt > 1).length,
     findings,

@@ -101,6 +101,12 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     faults: none,
     finding: /used twice/,
   },
+  'early-drop': {
+    what: 'a generation is dropped with calls that are to be kept for longer',
+    imports: [file('early-drop.ts')],
+    faults: none,
+    finding: /is lost/,
+  },
   'guessed-commits': {
     what: 'a write whose answer was lost counts as refused',
     imports: [file('guessed-commits.ts')],

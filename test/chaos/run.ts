@@ -63,7 +63,7 @@ const report = await runChaos({
 console.log('\noperations:', report.operations)
 console.log('faults:', report.faults)
 console.log(
-  `${report.calls} calls in ${report.generations} generations, ${report.effects} effects, ${report.repeatedAttempts} attempts repeated, ${report.kills} kills and failovers`,
+  `${report.calls} calls, ${report.generations} generations at the end and ${report.dropped} dropped, ${report.effects} effects, ${report.repeatedAttempts} attempts repeated, ${report.kills} kills and failovers`,
 )
 for (const finding of report.findings) console.log(`FOUND: ${finding}`)
 console.log(`\n${report.findings.length || 'Nothing'} found, seed ${seed}. The evidence is in ${report.folder}.`)

@@ -5,6 +5,7 @@ import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../requirements.ts'
 import { startSite } from '../scenarios/server.ts'
+import { idIn, json, startLyingServer } from './lying-server.ts'
 
 const exportOrders = operation('v1:orders.export', {
   args: z.object({ rows: z.number() }),
@@ -58,4 +59,37 @@ test('files are sent with a call, and their progress is told', async () => {
 
   expect(seen).toEqual({ bytes: 100_000, type: 'text/plain' })
   expect(sent.at(-1)).toBeGreaterThan(100_000)
+})
+
+test('bytes at an address are resumed where their connection was cut, if they are still the same', async () => {
+  const whole = 'abcdefghij'.repeat(1_000)
+  let version = '"1"'
+  const asked: (string | undefined)[] = []
+  const { url } = await startLyingServer((told, response) => {
+    if (told.method === 'POST')
+      return json(response, 202, { requestId: idIn(told), state: 'complete', location: { uri: '/file' } })
+    const from = Number(/bytes=(\d+)-/.exec(told.headers.range ?? '')?.[1] ?? 0)
+    const isSame = told.headers['if-range'] === version
+    asked.push(told.headers.range)
+    const rest = whole.slice(isSame ? from : 0)
+    response.writeHead(isSame && from > 0 ? 206 : 200, {
+      'content-type': 'text/plain',
+      'content-length': String(rest.length),
+      etag: version,
+    })
+    response.write(rest.slice(0, 4_000), () => (rest.length > 4_000 ? response.destroy() : response.end()))
+  })
+  const api = createClient<{ 'v1:files.get': { args: { id?: string }; result: unknown } }>({ url })
+
+  expect(await api.files.get({}).text()).toBe(whole)
+  expect(asked).toEqual([undefined, 'bytes=4000-', 'bytes=8000-'])
+
+  const changed = await api.files.get({}).stream()
+  const reader = changed.getReader()
+  await reader.read()
+  version = '"2"'
+  const rest = async () => {
+    while (!(await reader.read()).done);
+  }
+  await expect(rest()).rejects.toMatchObject({ code: 'RESULT_UNREADABLE' })
 })

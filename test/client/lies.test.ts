@@ -108,7 +108,11 @@ const lies: [what: string, code: string, lie: Lie][] = [
     (t, r) =>
       t.method === 'POST' ? json(r, 202, complete(t, { location: { uri: '/r' } })) : void r.writeHead(500).end(),
   ],
-  ['more than is allowed', 'RESPONSE_TOO_LARGE', (_t, r) => void r.writeHead(200).end('x'.repeat(3_000))],
+  [
+    'more than is allowed',
+    'RESPONSE_TOO_LARGE',
+    (_t, r) => void r.writeHead(200, { 'content-length': '3000' }).end('x'.repeat(3_000)),
+  ],
   [
     'more than is allowed, unannounced',
     'RESPONSE_TOO_LARGE',

@@ -5,6 +5,7 @@ import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../requirements.ts'
 import { startSite } from '../scenarios/server.ts'
+import { idIn, json, startLyingServer } from './lying-server.ts'
 
 let isRunning = false
 const count = operation('v1:clock.count', {
@@ -57,4 +58,73 @@ test('a loop that is left ends the stream, and a failure is thrown', async () =>
     for await (const _ of api.ping()) expect.unreachable()
   }
   await expect(wrong()).rejects.toMatchObject({ code: 'NOT_A_STREAM' })
+})
+
+test('a stream is subscribed to again before it expires, and its loop goes on', async () => {
+  verifies('opencall:070', 'opencall:072')
+  let subscriptions = 0
+  const brief = operation('v1:clock.brief', {
+    frame: z.object({ subscription: z.number() }),
+    ttlSeconds: 2,
+    async *run(_args, ctx) {
+      yield { subscription: ++subscriptions }
+      await new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)))
+    },
+  })
+  const { url } = await startSite({ operations: [brief] })
+  const api = createClient<[typeof brief]>({ url })
+  const seen: number[] = []
+
+  for await (const { subscription } of api.clock.brief()) {
+    seen.push(subscription)
+    if (subscription === 3) break
+  }
+
+  expect(seen).toEqual([1, 2, 3])
+})
+
+/** A server of one stream of events. */
+async function startFrames(frames: string, place: object = {}) {
+  const subscribed: unknown[] = []
+  const { url } = await startLyingServer((told, response) => {
+    if (told.path.startsWith('/streams/'))
+      return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(frames)
+    if (told.method === 'POST' && JSON.stringify(told.body).includes('unsubscribe'))
+      return json(response, 200, { requestId: idIn(told), state: 'complete', result: null })
+    subscribed.push(told.body)
+    const stream = { transport: 'sse', encoding: 'json', location: '/streams/1', expiresAt: 4_000_000_000, ...place }
+    json(response, 202, { requestId: idIn(told), state: 'streaming', stream })
+  })
+  return { api: createClient<typeof operations>({ url }), subscribed }
+}
+
+test('a key that is about to expire is not used: the client subscribes again, once', async () => {
+  verifies('opencall:077')
+  const auth = { credentialType: 'otk', credential: 'k', expiresAt: 1_000 }
+  const { api, subscribed } = await startFrames('event: end\ndata: {"state":"complete"}\n\n', { auth })
+
+  for await (const _ of api.clock.count({ to: 1 })) expect.unreachable()
+
+  expect(subscribed).toHaveLength(2)
+})
+
+test.each([
+  ['text that is no JSON', 'event: frame\ndata: {"n":\n\n', {}],
+  [
+    'a wrong checksum',
+    `event: frame\ndata: ${Buffer.from([...Array(8).fill(0), 1, 9, 9, 9, 9, 1]).toString('base64')}\n\n`,
+    { encoding: 'binary', integrity: { algorithm: 'crc32' } },
+  ],
+  [
+    'no header',
+    `event: frame\ndata: ${Buffer.from([1, 2]).toString('base64')}\n\n`,
+    { encoding: 'binary', integrity: { algorithm: 'crc32' } },
+  ],
+])('a frame with %s ends the loop', async (_what, frames, place) => {
+  const { api } = await startFrames(frames, place)
+  const loop = async () => {
+    for await (const _ of api.clock.count({ to: 1 })) expect.unreachable()
+  }
+
+  await expect(loop()).rejects.toMatchObject({ code: 'DAMAGED_FRAME' })
 })

@@ -23,10 +23,13 @@ export interface Block {
   readonly note: string | undefined
 }
 
+/** Fixtures, and pages of projects that are made by create-callplane: their commands exist there only. */
+const ELSEWHERE = /^(?:test|create-callplane\/template)\//
+
 /** Every page under version control, and new ones that are not ignored. */
 export function listPages(): string[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], { cwd: ROOT })
-  return [...new Set(listed.toString().split('\n'))].filter((path) => path !== '' && !path.startsWith('test/')).sort()
+  return [...new Set(listed.toString().split('\n'))].filter((path) => path !== '' && !ELSEWHERE.test(path)).sort()
 }
 
 export function readPage(page: string): string {

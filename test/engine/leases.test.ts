@@ -3,6 +3,7 @@
  */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation/define.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
@@ -229,6 +230,36 @@ test('a call that does not end within the grace period is handed back at once, a
 
   expect(handedBack).toMatchObject({ state: 'pending', settled: 1, failures: 0, dueAt: cluster.clock.now() })
   expect(await cluster.ended(handedBack.id)).toMatchObject({ state: 'complete', outcome: { value: 'done' } })
+})
+
+test('a call that a worker took and gave back before the handler started begins with its first attempt elsewhere', async () => {
+  const cluster = openCluster()
+  const claimed = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const slow: Store = {
+    ...cluster.store,
+    async claim(claim) {
+      const found = await cluster.store.claim(claim)
+      if (found.instances.length > 0) claimed.resolve()
+      await goOn.promise
+      return found
+    },
+  }
+  const work = operation('v1:work', { model: 'async', run: (_args, { attempt }) => attempt })
+  const full = new Node(cluster, { operations: [work], limits: { runningCalls: 0 } })
+  await full.call('v1:work')
+  const { id } = await cluster.find('r1')
+  const { clock, objects } = cluster
+  const first = new Node({ clock, objects, store: slow }, { operations: [work] })
+  first.engine.worker.wake()
+  await claimed.promise
+
+  const stopped = first.engine.worker.stop(0)
+  goOn.resolve()
+  await stopped
+  new Node(cluster, { operations: [work] }).engine.worker.wake()
+
+  expect(await cluster.ended(id)).toMatchObject({ attempt: 2, outcome: { kind: 'result', value: 1 } })
 })
 
 test('a sync call with effects that does not end within the grace ends as unknown', async () => {

@@ -46,6 +46,9 @@ export const kafkaBroker: TestEngine = engine('Kafka', ['setpriv', 'java'], [joi
 
 export const pythonClients: TestEngine = engine('Python clients', [], [join(own, 'python/made-from')])
 
+/** Compiles generated clients. */
+export const goCompiler: TestEngine = engine('Go', ['setpriv', 'go', 'gofmt'])
+
 /** Python with the packages of `scripts/engines/python-generator.txt`. */
 export const PYTHON_GENERATOR = join(own, 'python-generator/bin/python')
 
@@ -66,6 +69,18 @@ export const quicLibrary: TestEngine = engine(
   [],
   [join(import.meta.dirname, '../../node_modules/@currentspace/http3/package.json')],
 )
+
+/** Bun, Deno and workerd (Cloudflare Workers), in the versions of `scripts/engines/runtimes.txt`. */
+export const BUN = join(own, 'runtimes/bin/bun')
+export const DENO = join(own, 'runtimes/bin/deno')
+export const WORKERD = join(own, 'runtimes/bin/workerd')
+
+export const jsRuntimes: TestEngine = engine('Bun, Deno and workerd', ['setpriv'], [join(own, 'runtimes/made-from')])
+
+/** Next.js and Mastra, in the versions of `scripts/engines/frameworks.txt`. */
+export const LARGE_PACKAGES = join(own, 'frameworks/node_modules')
+
+export const largePackages: TestEngine = engine('Next.js and Mastra', ['setpriv'], [join(own, 'frameworks/made-from')])
 
 /** Debian installs every major version in a folder of its own. */
 const POSTGRES = '/usr/lib/postgresql'

@@ -17,18 +17,21 @@ describeWith(postgresServer, 'limits of servers on one Postgres', () => {
   }, 60_000)
   afterAll(() => postgres[Symbol.asyncDispose]())
 
-  test('an operation that may run twice at a time runs twice on all servers together, and every call runs', async () => {
+  // No server looks for due calls by itself for ten minutes, so each call starts by a freed slot or a hint.
+  test('an operation that may run twice at a time runs twice on all servers together, and each call runs as its first attempt', async () => {
     let [running, most] = [0, 0]
+    const attempts: number[] = []
     const press = operation('v1:press.print', {
       model: 'async',
       concurrency: 2,
-      async run() {
+      async run(_args, { attempt }: HandlerContext) {
+        attempts.push(attempt)
         most = Math.max(most, ++running)
         await postgres.query('SELECT')
         running--
       },
     })
-    const options = { operations: [press], work: { ...work, claimEveryMs: 1_000 }, limits: { pollBurst: 1_000 } }
+    const options = { operations: [press], work, limits: { pollBurst: 1_000 } }
     const sites = await startNodes(postgres, { options, count: 3 })
 
     const ids = Array.from({ length: 30 }, (_, n) => `p${n}`)
@@ -36,7 +39,28 @@ describeWith(postgresServer, 'limits of servers on one Postgres', () => {
     const ends = await Promise.all(ids.map((id, n) => sites[(n + 1) % 3]?.ended(id)))
 
     expect(ends.every((end) => end?.body.state === 'complete')).toBe(true)
+    expect(attempts).toEqual(ids.map(() => 1))
     expect(most).toBe(2)
+  }, 60_000)
+
+  test('calls that wait at one server start when another server frees the only slot', async () => {
+    const gate = createGate<number>()
+    const press = operation('v1:press.print', {
+      model: 'async',
+      concurrency: 1,
+      run: (_args, { requestId, attempt }: HandlerContext) => (requestId === 'holds' ? gate.pass() : attempt),
+    })
+    const [here, there] = (await startNodes(postgres, { options: { operations: [press], work } })) as Pair
+    await here.call('v1:press.print', {}, { requestId: 'holds' })
+    await gate.began
+    for (const requestId of ['w1', 'w2']) await there.call('v1:press.print', {}, { requestId })
+    const waiting = await here.request('/ops/w1')
+
+    gate.open(0)
+    const ends = [await here.ended('w1'), await here.ended('w2')]
+
+    expect(waiting.status).toBe(202)
+    expect(ends.map((end) => end.body.result)).toEqual([1, 1])
   }, 60_000)
 
   test('a sync call is refused while the other server runs one, and taken after', async () => {

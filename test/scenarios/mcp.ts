@@ -79,7 +79,12 @@ export function twoCallers() {
 export const WITH_TASKS = { extensions: { [TASKS]: {} } }
 
 /** Sends a request of the stateless revision. */
-export async function ask(site: Site, method: string, params: object = {}, asking: Asking = {}): Promise<Answered> {
+export async function ask(
+  site: Pick<Site, 'request'>,
+  method: string,
+  params: object = {},
+  asking: Asking = {},
+): Promise<Answered> {
   const { capabilities = {}, meta = {}, headers = {} } = asking
   const name = 'name' in params ? params.name : 'uri' in params ? params.uri : 'taskId' in params ? params.taskId : ''
   return send(
@@ -111,7 +116,7 @@ export function askOlder(
 }
 
 export async function send(
-  site: Site,
+  site: Pick<Site, 'request'>,
   body: unknown,
   headers: Record<string, string | undefined> = {},
   signal?: AbortSignal,

@@ -8,6 +8,7 @@ import {
   type Server,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { createServer, createToken, operation, type ServerOptions } from 'callplane'
 import express from 'express'
@@ -143,6 +144,21 @@ describe('in Hono below a path', () => {
     expect(withPath.body.location?.uri).toBe(`${bare.origin}/api/ops/build-1`)
     expect(without.body.location?.uri).toBe(`${bare.origin}/api/ops/build-2`)
     expect((await fetch(`${bare.origin}/apis/call`, { method: 'POST' })).status).toBe(404)
+  })
+
+  test('links over a connection that is not HTTP contain the path, too', async () => {
+    const server = await createServer({ operations: [draw], data: temporaryFolder(), basePath })
+    onTestFinished(() => server.close(0))
+    const { url } = await server.listen({ port: 0 })
+    const [input, output] = [new PassThrough(), new PassThrough({ encoding: 'utf8' })]
+    const served = server.serveOpenCall({ input, output })
+
+    input.end('{"op":"v1:art.draw","args":{}}\n')
+    await served
+    const { location } = JSON.parse(output.read())
+
+    expect(location.uri).toMatch(`${url}/api/objects/`)
+    expect(await (await fetch(location.uri)).text()).toBe('art')
   })
 
   test.each(['api', '/', '/api?x', '/tools', '/call/more', '//api'])('"%s" is refused at the start', async (wrong) => {

@@ -31,7 +31,7 @@ test('callers see the operations that they may call, and a cache asks whether th
   expect(forAnn).toContain('/ops/secret/v1')
 })
 
-test('the document names the server by its public address, or by its own place', async () => {
+test('the document names the server by its public address, or by the path of its mount', async () => {
   const operations = [operation('v1:ping', { run: () => 'pong' })]
   const serversOf = async (site: { request(path: string): Promise<Response> }) =>
     ((await (await site.request('/openapi.json')).json()) as { servers: object }).servers
@@ -39,6 +39,9 @@ test('the document names the server by its public address, or by its own place',
   const own = await startSite({ operations })
   const known = await startSite({ operations, publicUrl: 'https://api.example.com/v1' })
 
-  expect(await serversOf(own)).toEqual([{ url: '.' }])
+  const mounted = await startSite({ operations, basePath: '/api' })
+
+  expect(await serversOf({ request: (path) => mounted.request(`/api${path}`) })).toEqual([{ url: '/api' }])
+  expect(await serversOf(own)).toEqual([{ url: '/' }])
   expect(await serversOf(known)).toEqual([{ url: 'https://api.example.com/v1' }])
 })

@@ -29,6 +29,10 @@ const RESERVED: ReadonlySet<string> = new Set([
   'x-request-id',
 ])
 
+export function isReservedHeader(name: string): boolean {
+  return RESERVED.has(name.toLowerCase())
+}
+
 /** `more` names the additional settings of one kind. Any other setting is refused, because it would be ignored. */
 export function parseRemoteSettings(spec: BackendSpec, maxBytes: number, more: readonly string[] = []): RemoteSettings {
   refuseUnknown(spec, [...COMMON, ...more])
@@ -101,7 +105,7 @@ function headersIn(value: unknown = {}): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, text] of Object.entries(value)) {
     const lower = name.toLowerCase()
-    if (RESERVED.has(lower)) {
+    if (isReservedHeader(name)) {
       throw new Fault(
         'policy-invalid',
         `backend.headers.${name} cannot be set here; credentials are declared in "auth".`,

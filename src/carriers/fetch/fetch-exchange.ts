@@ -3,6 +3,7 @@ import type { Exchange, Part, PartLimits } from '../../core/ports/exchange.ts'
 import { withoutBasePath } from '../../wire/http/base-path.ts'
 import { clientGone } from '../../wire/http/body-faults.ts'
 import { readPacedParts, type UploadPace } from '../../wire/http/paced-parts.ts'
+import { isHostHeader } from '../../wire/http/site-rules.ts'
 import { BodyPuller, readText } from './body.ts'
 
 export interface ExchangeSettings extends UploadPace {
@@ -35,8 +36,12 @@ export class FetchExchange implements Exchange {
     this.path = below(this.#prefix, basePath === undefined ? path : withoutBasePath(path, basePath))
   }
 
-  /** Some hosts do not pass `Host` on. The URL contains the same value. */
+  /**
+   * Some hosts do not pass `Host` on. The URL contains the same value. No response is compressed here: Next.js removes
+   * `Content-Encoding` from responses, and other hosts compress responses themselves.
+   */
   header(name: string): string | undefined {
+    if (name === 'accept-encoding') return undefined
     const value = this.request.headers.get(name)
     if (value !== null) return value
     return name === 'host' ? this.#site.slice(this.#site.indexOf('://') + 3) : undefined
@@ -48,7 +53,14 @@ export class FetchExchange implements Exchange {
 
   get origin(): string {
     const { publicUrl, basePath = '' } = this.#settings
-    return publicUrl ?? this.#site + basePath + this.#prefix
+    return publicUrl ?? this.#clientSite() + basePath + this.#prefix
+  }
+
+  /** Next.js puts its own host name into the URL. The client reached the host of its `Host` header. */
+  #clientSite(): string {
+    const host = this.request.headers.get('host')
+    if (host === null || !isHostHeader(host)) return this.#site
+    return this.#site.slice(0, this.#site.indexOf('://') + 3) + host
   }
 
   get signal(): AbortSignal {

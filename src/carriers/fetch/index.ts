@@ -1,6 +1,5 @@
 /**
- * The HTTP carrier for hosts with the Fetch API: routes as `(Request) => Response`, for Hono, Next.js, Bun, Deno and
- * workers.
+ * The HTTP carrier for hosts with the Fetch API: routes as `(Request) => Response`, for Hono, Next.js, Bun and Deno.
  */
 export { createFetchHandler } from './handler.ts'
 export { toResponse } from './response.ts'

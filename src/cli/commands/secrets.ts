@@ -6,15 +6,15 @@ import { isJsonObject, type JsonValue } from '../../core/json.ts'
 import type { Secret } from '../../core/ports/secrets.ts'
 import { decodeSecretText, isSecretName, MAX_SECRET_BYTES } from '../../security/secrets/provider.ts'
 import { badSecretName, type SecretStore } from '../../security/secrets/store.ts'
-import { withStoredSecrets } from '../../server/open/stored-secrets.ts'
+import { type StoredSecretsOptions, withStoredSecrets } from '../../server/open/stored-secrets.ts'
 import { parseArguments } from '../arguments.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
 
 export const secrets: Command = {
   help: `
-Usage: callplane secrets set <name> [--fields] [--data <folder>] [--store <url>]
-       callplane secrets list [--json] [--data <folder>] [--store <url>]
-       callplane secrets remove <name> [--data <folder>] [--store <url>]
+Usage: callplane secrets set <name> [--fields] [--data <folder>] [--store <url>] [--schema <name>]
+       callplane secrets list [--json] [--data <folder>] [--store <url>] [--schema <name>]
+       callplane secrets remove <name> [--data <folder>] [--store <url>] [--schema <name>]
 
 The value is read from standard input, never from the command line, which other users of the machine can read. It is
 sealed with CALLPLANE_VAULT_KEY, or with vault.key in the data folder, and cannot be printed again. An operation refers
@@ -24,6 +24,7 @@ Options:
   --fields               Standard input is a JSON object of texts, such as {"client_id":"…","client_secret":"…"}.
   --data <folder>        The server's data folder (default: .callplane). Also CALLPLANE_DATA.
   --store <url>          The server's Postgres database, if it uses one. Also CALLPLANE_STORE.
+  --schema <name>        The schema in that database (default: callplane).
   --json                 Prints the names as JSON.
 
 Examples:
@@ -38,6 +39,7 @@ Examples:
         json: { type: 'boolean', default: false },
         data: { type: 'string' },
         store: { type: 'string' },
+        schema: { type: 'string' },
       },
       2,
     )
@@ -50,7 +52,9 @@ Examples:
     const secret = action === 'set' ? await readSecret(io, values.fields) : undefined
     const data = resolve(values.data ?? (io.env.CALLPLANE_DATA || '.callplane'))
     const store = values.store ?? (io.env.CALLPLANE_STORE || undefined)
-    return opened({ data, store, io, create: action === 'set' }, (kept) =>
+    const { schema } = values
+    if (schema !== undefined && store === undefined) throw usageFault('--schema needs --store or CALLPLANE_STORE.')
+    return opened({ data, store, schema, io, create: action === 'set' }, (kept) =>
       act(kept, { io, name: name ?? '', secret, json: values.json }),
     )
   },
@@ -91,16 +95,20 @@ async function remove(store: SecretStore, { io, name }: Wish): Promise<number> {
 }
 
 async function opened(
-  { data, store, io, create }: { data: string; store: string | undefined; io: CommandIo; create: boolean },
+  { io, ...place }: Omit<StoredSecretsOptions, 'env'> & { io: CommandIo },
   use: (store: SecretStore) => Promise<number>,
 ): Promise<number> {
   try {
-    return await withStoredSecrets({ data, store, env: io.env, create }, use)
+    return await withStoredSecrets({ ...place, env: io.env }, use)
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== 'STORAGE_LOCKED') throw thrown
-    throw new Fault('unavailable', `A server is using ${data}. Stop it, run this command again, and restart it.`, {
-      cause: thrown,
-    })
+    throw new Fault(
+      'unavailable',
+      `A server is using ${place.data}. Stop it, run this command again, and restart it.`,
+      {
+        cause: thrown,
+      },
+    )
   }
 }
 

@@ -11,7 +11,7 @@ import type { Fetcher } from '../transport.ts'
 import { sha256 } from './checksum.ts'
 import { persist } from './persist.ts'
 
-/** The facts of a chunk, from the headers of a binary response. docs/readings.md#r37. */
+/** The facts of a chunk, from the headers of a binary response. OpenCALL, "Chunk Data Encoding". */
 interface ChunkHead {
   readonly offset: number
   readonly length: number

@@ -115,7 +115,7 @@ export async function resultOf(ended: Ended, calling: Calling, signal: AbortSign
   }
 }
 
-/** docs/readings.md#r18 */
+/** Our servers name the type of the bytes with the address of the chunks. Others have only the address. */
 function isChunked(location: ResultLocation | undefined): boolean {
   return location !== undefined && (location.mimeType !== undefined || /\/ops\/[^/]+\/chunks$/.test(location.uri))
 }

@@ -1,7 +1,7 @@
 /** Calls over HTTP: `POST /call`, then long polls of `GET /ops/{id}`. OpenCALL, "HTTP Binding". */
 import { Addresses, brief, unsafe } from '../addresses.ts'
 import { CallFault } from '../fault.ts'
-import type { ClientOptions, Envelope, MediaInput, OutgoingCall } from '../options.ts'
+import type { Envelope, HttpOptions, MediaInput, OutgoingCall } from '../options.ts'
 import type { Fetcher, FetchInit, Received, Transport } from '../transport.ts'
 import { readEnvelope } from './envelope.ts'
 import { Requests, redirectOf } from './requests.ts'
@@ -32,7 +32,7 @@ export class HttpTransport implements Transport {
   readonly #maxBytes: number
   readonly #encodeUpload: EncodeUpload | undefined
 
-  constructor(options: ClientOptions, features?: HttpFeatures) {
+  constructor(options: HttpOptions, features?: HttpFeatures) {
     this.#requests = new Requests(new Addresses(options.url, options.trustedOrigins), options)
     this.#calls = this.#place('/call')
     this.#maxBytes = options.maxResponseBytes ?? MAX_RESPONSE_BYTES

@@ -1,10 +1,10 @@
 /** Single requests with the caller's token. It goes to trusted origins only, and is renewed once after a 401. */
 import { type Addresses, brief } from '../addresses.ts'
 import { CallFault } from '../fault.ts'
-import type { ClientOptions } from '../options.ts'
+import type { HttpOptions } from '../options.ts'
 import type { FetchInit } from '../transport.ts'
 
-type RequestOptions = Pick<ClientOptions, 'token' | 'headers' | 'fetch'>
+type RequestOptions = Pick<HttpOptions, 'token' | 'headers' | 'fetch'>
 
 export class Requests {
   readonly addresses: Addresses

@@ -136,11 +136,12 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
   async #subscribe(signal: AbortSignal): Promise<Subscribed> {
     const { operation, args } = this.#outgoing
     let isStale = true
-    for await (const way of this.#ways()) {
+    for await (const way of this.#ways(this.#options.sessionId)) {
       try {
         for (let tries = 0; ; tries++) {
           // Every subscription is a call of its own.
-          const call = this.#calling.outgoing(operation, { ...args, ...way.wish }, this.#options)
+          const options = way.sessionId === undefined ? this.#options : { ...this.#options, sessionId: way.sessionId }
+          const call = this.#calling.outgoing(operation, { ...args, ...way.wish }, options)
           const { envelope } = await this.#calling.send(call, signal)
           const { stream: place, requestId } = envelope
           if (!place) throw notAStream(operation, envelope)

@@ -8,12 +8,14 @@ import { offerConnection } from './webrtc.ts'
 export interface StreamWay {
   /** Added to the arguments of the call. docs/readings.md#r30. */
   readonly wish: JsonObject
+  /** The session whose frames arrive, if the caller names none. */
+  readonly sessionId?: string
   readonly read: ReadFrames
   close?(): void
 }
 
-/** Made anew for each subscription: an offer of WebRTC is for one connection. */
-export type StreamWays = () => AsyncIterable<StreamWay>
+/** Made anew for each subscription: an offer of WebRTC is for one connection. `sessionId` is the caller's own. */
+export type StreamWays = (sessionId: string | undefined) => AsyncIterable<StreamWay>
 
 export async function* waysOfThisRuntime(): AsyncGenerator<StreamWay> {
   yield { wish: { transport: ['wss', 'sse'], encoding: ['json', 'binary'] }, read: readOverHttp }

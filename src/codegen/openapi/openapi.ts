@@ -8,10 +8,17 @@ import { reachable } from '../documents/reachable.ts'
 import { FreeNames } from '../free-names.ts'
 import { type CatalogueFacts, readCatalogue } from '../read-catalogue.ts'
 import type { GeneratedFile } from '../target.ts'
-import { CALLS_TAG, FIXED_IDS, FIXED_SCHEMAS, fixedPaths, PARAMETERS } from './fixed-paths.ts'
+import { CALLS_TAG, FIXED_IDS, fixedPaths } from './fixed-paths.ts'
+import { FIXED_SCHEMAS, PARAMETERS } from './fixed-schemas.ts'
 import { describeOperation, operationIdOf, pathOf, tagOf } from './operation-path.ts'
 import { refer, sharedResponses } from './responses.ts'
 
+const TICKET = {
+  type: 'apiKey',
+  in: 'header',
+  name: 'Authorization',
+  description: 'OTK and the ticket of the stream.',
+}
 /** Where `callplane serve` listens. */
 const DEFAULT_URL = 'http://127.0.0.1:4747'
 
@@ -44,7 +51,8 @@ function openApiDocument({ title, version, url, callVersion, operations }: Catal
       version,
       description: `Operations of an OpenCALL server, revision ${callVersion}. Each has a path of its own, and all are called by POST /call.`,
     },
-    servers: [{ url: url ?? DEFAULT_URL }],
+    // A server without a public address is where the document is.
+    servers: [{ url: url === '' ? '/' : (url ?? DEFAULT_URL) }],
     security: [{ bearer: [] }, { apiKey: [] }, {}],
     tags: tagsOf(operations),
     paths,
@@ -55,12 +63,7 @@ function openApiDocument({ title, version, url, callVersion, operations }: Catal
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
-        ticket: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'Authorization',
-          description: 'OTK and the ticket of the stream.',
-        },
+        ...(frames.length > 0 && { ticket: TICKET }),
       },
     },
   }

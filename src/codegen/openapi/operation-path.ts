@@ -115,7 +115,6 @@ function factsOf(operation: CatalogueOperation, { frame }: SchemaNames): JsonObj
     ttlSeconds,
     cachingPolicy,
     ...(chunked && { chunked }),
-    ...(operation.schemaHash !== undefined && { schemaHash: operation.schemaHash }),
     ...(stream &&
       frame !== undefined && {
         frame: refer(frame),

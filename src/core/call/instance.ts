@@ -63,7 +63,7 @@ export interface Instance {
   readonly state: State
   /** Grows with every stored change. */
   readonly revision: number
-  /** How often a worker took the call; 0 means that its handler never started. Fences late writers. */
+  /** How often a worker took the call. Fences late writers. `startsOf` says how often its handler was started. */
   readonly attempt: number
   /** Attempts that failed or were handed back. A value below `attempt - 1` means that one was cut off. */
   readonly settled: number
@@ -92,6 +92,11 @@ export interface Instance {
   readonly answer?: JsonValue
 }
 
+/** How often a worker took the call to start its handler. A worker that has just taken it counts. */
+export function startsOf({ attempt, extras }: Pick<Instance, 'attempt' | 'extras'>): number {
+  return attempt - (extras?.unbegun ?? 0)
+}
+
 /** An instance that is being built and that no other part has seen yet. */
 export type InstanceDraft = { -readonly [Field in keyof Instance]: Instance[Field] }
 
@@ -108,6 +113,8 @@ export interface InstanceExtras {
   /** The policy rule that allowed or held the call. */
   readonly rule?: string
   readonly approvalId?: string
+  /** How often a worker took the call and gave it back before the handler started. */
+  readonly unbegun?: number
   /** The call does not run before its approval. */
   readonly held?: true
   readonly asking?: Asking

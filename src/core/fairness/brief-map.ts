@@ -36,6 +36,10 @@ export class BriefMap<V> {
     return this.#slots.keys().next().value
   }
 
+  keys(): string[] {
+    return [...this.#slots.keys()]
+  }
+
   values(): V[] {
     return Array.from(this.#slots.values(), ({ value }) => value as V)
   }

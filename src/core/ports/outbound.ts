@@ -29,7 +29,7 @@ export interface RemoteStream {
 }
 
 export interface RemoteRequest {
-  method: 'GET' | 'POST' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   url: string
   headers: Readonly<Record<string, string>>
   body?: string

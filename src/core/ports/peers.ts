@@ -20,7 +20,7 @@ export interface SharedLimits {
    * Takes one of `most` slots of this operation. If none is free and `waits` is true, the next free slot is reserved
    * for this process.
    */
-  enter(operation: string, most: number, waits: boolean): Promise<boolean>
+  enter(operation: string, most: number, waits: boolean): boolean | Promise<boolean>
   /** Counts a call that runs even if no slot is free. */
   entered(operation: string): void
   leave(operation: string): void

@@ -1,7 +1,7 @@
 /** Builds the entries of the audit trail. */
 
 import { type Digest, storedFingerprint } from '../../core/call/fingerprint.ts'
-import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { type Instance, type Outcome, startsOf } from '../../core/call/instance.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
@@ -15,16 +15,13 @@ export function auditInstance(digest: Digest, instance: Instance, ending: AuditE
   return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
 }
 
-export function auditEnding(
-  { extras, attempt, failures }: Instance,
-  { backend }: Operation,
-  end: Outcome,
-): AuditEnding {
+export function auditEnding(instance: Instance, { backend }: Operation, end: Outcome): AuditEnding {
+  const { extras, failures } = instance
   const isFault = end.kind === 'fault'
   const ending: AuditEnding = {
     verdict: extras?.held ? 'hold' : 'allow',
     backend: backend.kind,
-    attempts: attempt === 0 ? 0 : failures + 1,
+    attempts: startsOf(instance) === 0 ? 0 : failures + 1,
     outcome: isFault ? end.fault.kind : 'complete',
   }
   if (isFault) ending.code = end.fault.code

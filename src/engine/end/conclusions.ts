@@ -5,7 +5,7 @@
  */
 
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
-import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'
+import { type Instance, type InstanceExtras, type Outcome, startsOf } from '../../core/call/instance.ts'
 import type { Questions } from '../../core/call/questions.ts'
 import { wholeDelay } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
@@ -136,7 +136,7 @@ export class Conclusions {
     const endedAt = this.#env.clock.now()
     const audit = operation && auditEnding(seen, operation, outcome)
     const records = this.#recordsOf(seen, operation, audit, endedAt)
-    const releaseKey = seen.attempt === 0
+    const releaseKey = startsOf(seen) === 0
     const keepUntil = keptForReply(seen, endedAt)
     const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records, keepUntil })
     const { applied } = await transitions.writeChange(this.#store, change, together)
@@ -177,7 +177,7 @@ export class Conclusions {
 
   /** Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. */
   async giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
-    await this.#reschedule(instance, { dueAt, settled: instance.settled + 1 })
+    await this.#reschedule(instance, transitions.unbegun(instance, dueAt))
   }
 
   /** Leaves the call waiting. If a callback came while the attempt ran, the call becomes due at once. */
@@ -240,16 +240,26 @@ export class Conclusions {
     return this.#write(instance, transitions.laterChange(instance, later))
   }
 
-  async #write(instance: Instance, change: Change, together?: transitions.Together): Promise<Instance | undefined> {
-    const { log } = this.#env
-    try {
-      const { applied, instance: after } = await transitions.writeChange(this.#store, change, together)
-      if (applied) return after
-      log.warn(fieldsOf(instance), LEASE_LOST)
-    } catch (thrown) {
-      if (this.#kept.isKept(thrown)) return this.#writeLater(instance, change, together, thrown)
-      log.error({ ...fieldsOf(instance), err: thrown }, 'could not store the end of an attempt')
-    }
+  /** Not an async function, because every durable call runs through it. */
+  #write(instance: Instance, change: Change, together?: transitions.Together): Promise<Instance | undefined> {
+    return transitions.writeChange(this.#store, change, together).then(
+      ({ applied, instance: after }) => {
+        if (applied) return after
+        this.#env.log.warn(fieldsOf(instance), LEASE_LOST)
+        return undefined
+      },
+      (thrown) => this.#unwritten(instance, change, together, thrown),
+    )
+  }
+
+  async #unwritten(
+    instance: Instance,
+    change: Change,
+    together: transitions.Together | undefined,
+    thrown: unknown,
+  ): Promise<Instance | undefined> {
+    if (this.#kept.isKept(thrown)) return this.#writeLater(instance, change, together, thrown)
+    this.#env.log.error({ ...fieldsOf(instance), err: thrown }, 'could not store the end of an attempt')
     return undefined
   }
 

@@ -65,6 +65,11 @@ export function laterChange(instance: Instance, later: Later): Change {
   return { ...staying(instance), settled: instance.attempt, ...later }
 }
 
+/** This lease ends before the handler was started. */
+export function unbegun({ settled, extras }: Instance, dueAt: number): Later {
+  return { dueAt, settled: settled + 1, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + 1 } }
+}
+
 /** The same change under a later lease of the same node. The attempts claimed since are settled too. */
 export function underLease(change: Change, { attempt }: Instance): Change {
   const since = attempt - (change.attempt ?? attempt)
@@ -121,7 +126,7 @@ export function beginHeld(
  * be missed.
  */
 export function leaveHeld(store: Advancing, held: Instance, waitUntil: number, seen: RecordChange): Promise<Advanced> {
-  return store.advance({ ...staying(held), dueAt: waitUntil, settled: held.settled + 1, records: [seen] })
+  return store.advance({ ...staying(held), ...unbegun(held, waitUntil), records: [seen] })
 }
 
 /** Stores what a backend needs to resume the call, under the current lease. */

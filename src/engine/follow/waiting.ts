@@ -10,22 +10,33 @@ export interface EndWatch {
   stop(): void
 }
 
-/**
- * Watches for the end of an instance. It uses one promise and one timer, because every durable call waits in this way.
- */
+/** Watches for the end of an instance. */
 export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number): EndWatch {
-  if (limitMs <= 0) return { ended: Promise.resolve(undefined), stop() {} }
-  const { promise, resolve } = Promise.withResolvers<Instance | undefined>()
-  const finish = (instance?: Instance) => {
-    endWatch()
-    cancelTimer()
-    resolve(instance)
+  return limitMs > 0 ? new TimedWatch(clock, store, id, limitMs) : { ended: Promise.resolve(undefined), stop() {} }
+}
+
+/** One promise, one timer and few functions, because every durable call waits in this way. */
+class TimedWatch implements EndWatch {
+  readonly ended: Promise<Instance | undefined>
+  readonly #endWatch: () => void
+  readonly #cancelTimer: () => void
+  #resolve: ((instance: Instance | undefined) => void) | undefined
+
+  constructor(clock: Clock, store: Store, id: string, limitMs: number) {
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    this.#endWatch = store.watch(id, (instance) => {
+      if (hasEnded(instance)) this.stop(instance)
+    })
+    this.#cancelTimer = clock.schedule(limitMs, () => this.stop())
   }
-  const endWatch = store.watch(id, (instance) => {
-    if (hasEnded(instance)) finish(instance)
-  })
-  const cancelTimer = clock.schedule(limitMs, () => finish())
-  return { ended: promise, stop: () => finish() }
+
+  stop(instance?: Instance): void {
+    this.#endWatch()
+    this.#cancelTimer()
+    this.#resolve?.(instance)
+  }
 }
 
 /** The end of a call that may have ended before the watch began. */

@@ -5,7 +5,7 @@ import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { SharedLimits } from '../../core/ports/peers.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import type { OpenCounts } from '../../core/ports/store.ts'
+import type { Claimed, OpenCounts } from '../../core/ports/store.ts'
 import type { LimitRules } from './limit-rules.ts'
 import { Rates } from './rates.ts'
 import { SharedSlots } from './shared-slots.ts'
@@ -39,13 +39,10 @@ export class Limits {
     this.#shares = new SlotShares(rules.runningCalls, rules.reservedCalls)
     this.#waiting = new SlotQueue(clock, rules.waitingCalls, rules.weights)
     this.#shared = shared
-    this.#sharedSlots = shared && new SharedSlots(shared)
+    this.#sharedSlots = shared && new SharedSlots(shared, () => this.onFreed?.())
     shared?.listen({
       counted: (open, queued) => this.#countedElsewhere(open, queued),
-      kept: (operation) => {
-        this.#sharedSlots?.keep(operation)
-        this.onFreed?.()
-      },
+      kept: (operation) => this.#sharedSlots?.keep(operation),
     })
   }
 
@@ -138,7 +135,12 @@ export class Limits {
   }
 
   #hasOwnSlot({ key, concurrency }: Operation): boolean {
-    return concurrency === undefined || (this.#runningOf.get(key) ?? 0) < concurrency
+    return concurrency === undefined || this.#runningAndKept(key) < concurrency
+  }
+
+  /** A slot that is kept for queued calls is no other call's. */
+  #runningAndKept(key: string): number {
+    return (this.#runningOf.get(key) ?? 0) + (this.#sharedSlots?.keptOf(key) ?? 0)
   }
 
   /** The number of free slots. */
@@ -157,20 +159,34 @@ export class Limits {
     return new Map(
       bounded.map(({ key, concurrency = 0 }) => {
         const most = Math.max(0, concurrency - (this.#runningOf.get(key) ?? 0))
-        return [key, this.#sharedSlots?.worthClaiming(key, most) ?? most]
+        return [key, this.#sharedSlots?.keptOf(key) ?? most]
       }),
     )
   }
 
   /**
    * A claim has ended. `withSlots` is true if there were free slots for it. The remaining slots go to waiting sync
-   * calls.
+   * calls. `lacking` has the operations of which due calls were left for lack of slots.
    */
-  claimed(withSlots: boolean): void {
+  claimed(withSlots: boolean, bounded: readonly Operation[], lacking: Claimed['lacking'] = []): void {
+    if (!withSlots) this.releaseKept()
     this.#sharedSlots?.giveBack()
     if (!withSlots) return
     this.#kept = 0
     this.#serveWaiting()
+    this.#sharedSlots?.request(lacking, (operation) => this.#roomOf(bounded.find(({ key }) => key === operation)))
+  }
+
+  /** Other processes can use the slots that are kept here for queued calls. */
+  releaseKept(): void {
+    this.#sharedSlots?.offer()
+    this.#sharedSlots?.giveBack()
+  }
+
+  #roomOf(operation: Operation | undefined): { most: number; room: number } | undefined {
+    if (operation?.concurrency === undefined) return undefined
+    const { key, concurrency: most } = operation
+    return { most, room: Math.min(most - this.#runningAndKept(key), this.#shares.free) }
   }
 
   /**
@@ -178,7 +194,7 @@ export class Limits {
    * limit.
    */
   take(operation: Operation, who: SlotOwner): boolean | Promise<boolean> {
-    return this.hasSlot(operation, who) && this.#take(operation, who, false)
+    return this.hasSlot(operation, who) && this.#take(operation, who)
   }
 
   /**
@@ -186,17 +202,22 @@ export class Limits {
    * free, the next freed slot wakes the claim loop.
    */
   takeClaimed(operation: Operation, who: SlotOwner): boolean | Promise<boolean> {
-    return this.#shares.free > 0 && this.#hasOwnSlot(operation) && this.#take(operation, who, true)
+    if (this.#shares.free <= 0) return false
+    if (this.#sharedSlots?.takeKept(operation.key)) {
+      this.#begin(operation, who)
+      return true
+    }
+    return this.#hasOwnSlot(operation) && this.#take(operation, who)
   }
 
-  #take(operation: Operation, who: SlotOwner, waits: boolean): boolean | Promise<boolean> {
+  #take(operation: Operation, who: SlotOwner): boolean | Promise<boolean> {
     this.#begin(operation, who)
     if (!this.#sharedSlots || operation.concurrency === undefined) return true
-    const taken = this.#sharedSlots.take(operation, waits)
+    const taken = this.#sharedSlots.take(operation)
     return taken === true || this.#unlessRefused(operation, who, taken)
   }
 
-  async #unlessRefused(operation: Operation, who: SlotOwner, taking: Promise<boolean>): Promise<boolean> {
+  async #unlessRefused(operation: Operation, who: SlotOwner, taking: false | Promise<boolean>): Promise<boolean> {
     let taken = false
     try {
       taken = await taking
@@ -221,7 +242,9 @@ export class Limits {
   ended(operation: Operation, who: SlotOwner): void {
     if (operation.stream) return
     this.#ends++
-    if (operation.concurrency !== undefined) this.#shared?.leave(operation.key)
+    // Before a claim is woken, which can then use the slot.
+    const goesOn = this.#waiting.size === 0 || this.#queueIsNext
+    if (operation.concurrency !== undefined) this.#sharedSlots?.leave(operation, goesOn)
     this.#end(operation, who)
   }
 

@@ -10,7 +10,7 @@ import { type Admitted, approvalRequest, newInstance, waitLimit } from '../admit
 import type { Attempt } from '../attempt/attempt.ts'
 import { canceled } from '../end/end-faults.ts'
 import { replyTo } from '../end/replies.ts'
-import { endOf, hasEnded, tellOf, watchEnd } from '../follow/waiting.ts'
+import { type EndWatch, endOf, hasEnded, tellOf, watchEnd } from '../follow/waiting.ts'
 import type { Limits } from '../limits/limits.ts'
 import { owingOf } from '../owed/notes.ts'
 import type { OwedReplies } from '../owed/owed-replies.ts'
@@ -96,20 +96,39 @@ export class Recorder {
     const life = startNow ? this.#leased(1) : { dueAt: clock.now() }
     const instance = newInstance(this.#env, waits ? awaitingDirectly(admitted) : admitted, life)
     const leasedMs = clock.monotonicMs()
+    // Another node may end a queued call before this one knows that it is recorded.
+    const watching = startNow ? undefined : this.#watch(instance, admitted, options, waitedMs)
     const accepting = this.acceptances.accept(
       instance,
       () => this.#room.giveBack(admitted, startNow),
       recordsOf(admitted),
     )
+    if (watching) accepting.catch(() => watching.stop())
     return accepting.then((acceptance) => {
-      if (acceptance.kind !== 'created') return this.#refused(acceptance, admitted, options)
+      if (acceptance.kind !== 'created') {
+        watching?.stop()
+        return this.#refused(acceptance, admitted, options)
+      }
       const tookMs = clock.monotonicMs() - leasedMs
       if (startNow && tookMs > this.#worker.leaseMs / 3)
-        return this.#stillLeased(instance, admitted).then((leased) =>
-          this.#accepted(instance, admitted, options, leased, waitedMs),
-        )
-      return this.#accepted(instance, admitted, options, startNow, waitedMs)
+        return this.#stillLeased(instance, admitted).then((leased) => {
+          const watch = this.#watch(instance, admitted, options, waitedMs)
+          return this.#accepted(instance, admitted, options, leased, leased ? watch : this.#late(instance, watch))
+        })
+      const watch = watching ?? this.#watch(instance, admitted, options, waitedMs)
+      return this.#accepted(instance, admitted, options, startNow, watch)
     })
+  }
+
+  /** A watch that may have begun after another node ended the call. */
+  #late(instance: Instance, watch: EndWatch | undefined): EndWatch | undefined {
+    return watch && { ended: endOf(this.#store, instance, watch), stop: () => watch.stop() }
+  }
+
+  /** `undefined` if the caller does not wait. */
+  #watch(instance: Instance, admitted: Admitted, options: RunOptions, waitedMs: number): EndWatch | undefined {
+    const waitMs = waitFor(admitted, options) - waitedMs
+    return waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
   }
 
   /**
@@ -141,11 +160,9 @@ export class Recorder {
     admitted: Admitted,
     options: RunOptions,
     startNow: boolean,
-    waitedMs: number,
+    watching: EndWatch | undefined,
   ): Reply | Promise<Reply> {
     const { operation, parsed } = admitted
-    const waitMs = waitFor(admitted, options) - waitedMs
-    const watching = waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
     // A message that is delivered again must find its call, so such a call is kept although its caller was told.
     if (operation.model === 'sync' && watching && !options.redelivers) this.#worker.expectDirectly(instance.id)
     this.#keepSecrets(instance, admitted)
@@ -158,9 +175,7 @@ export class Recorder {
     }
     const { owed, recorded } = options
     const cancelKeeping = owed ? this.#owed.keepSoon(owingOf(instance), owed, recorded) : recorded?.()
-    // Another node may have ended the call before the watch began.
-    const ending = startNow ? watching.ended : endOf(this.#store, instance, watching)
-    return ending.then((ended) => {
+    return watching.ended.then((ended) => {
       cancelKeeping?.()
       this.#worker.waitsNoMore(instance.id)
       return ended ? replyTo(ended, this.#env.clock.now()) : this.#replyUnended(instance, owed)

@@ -6,7 +6,7 @@
 import type { Instance } from '../../core/call/instance.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { Claim, Store } from '../../core/ports/store.ts'
+import type { Claim, Claimed, Store } from '../../core/ports/store.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 
@@ -47,8 +47,8 @@ export class Claiming {
 
   /** Claims due calls now. */
   wake(): void {
-    if (this.#stopped) return
-    if (this.#claiming) this.#again = true
+    if (this.#stopped) this.#parts.limits.releaseKept()
+    else if (this.#claiming) this.#again = true
     else this.#underWay = this.#claim()
   }
 
@@ -57,6 +57,7 @@ export class Claiming {
     this.#stopped = true
     this.#cancelTimer?.()
     await this.#underWay
+    this.#parts.limits.releaseKept()
   }
 
   async #claim(): Promise<void> {
@@ -64,9 +65,11 @@ export class Claiming {
     this.#claiming = true
     this.#cancelTimer?.()
     let nextInMs = this.#parts.claimEveryMs
+    let lacking: Claimed['lacking']
     const { free, ends } = limits
     try {
       const claimed = await store.claim(this.#claimFor(free))
+      lacking = claimed.lacking
       for (const instance of claimed.instances) {
         if (this.#stopped) await giveBack(instance)
         else begin(instance)
@@ -79,7 +82,7 @@ export class Claiming {
     } catch (thrown) {
       env.log.error({ err: thrown }, 'could not claim calls; trying again')
     }
-    limits.claimed(free > 0)
+    limits.claimed(free > 0, this.#bounded, lacking)
     this.#claiming = false
     if (this.#stopped) return
     if (this.#again && limits.free > 0) {

@@ -30,6 +30,7 @@ export interface ClaimedCallsParts {
   heldStart: HeldStart
   /** A call that was interrupted more often than this is given up. */
   maxCutOffs: number
+  wake(): void
 }
 
 export class ClaimedCalls {
@@ -94,9 +95,15 @@ export class ClaimedCalls {
   }
 
   #beginOrGiveBack(free: boolean, instance: Instance, operation: Operation): void {
-    if (!free) void this.#parts.conclusions.giveBackUnbegun(instance)
+    if (!free) void this.#giveBack(instance)
     else if (isHeld(instance)) void this.#beginHeld(instance, operation)
     else this.#parts.starting.start(instance, operation)
+  }
+
+  /** The call is due, and this node may be the only one that knows: its next claim leaves the call or finds a slot. */
+  async #giveBack(instance: Instance): Promise<void> {
+    await this.#parts.conclusions.giveBackUnbegun(instance)
+    this.#parts.wake()
   }
 
   /** Starts a call whose approval was decided or expired. The call takes a slot before it uses the approval. */

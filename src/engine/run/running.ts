@@ -1,7 +1,7 @@
 /** A recorded call with an attempt that runs on this node, and what can be derived from it. */
 
 import { correlate } from '../../core/call/call.ts'
-import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { type Instance, type Outcome, startsOf } from '../../core/call/instance.ts'
 import { type Questions, questionsIn } from '../../core/call/questions.ts'
 import type { FaultKind } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
@@ -40,7 +40,7 @@ export function isHeld({ extras }: Instance): boolean {
  * handler that lacks the approval of a child call while other child calls were accepted.
  */
 export function mayHaveActed({ attempt, instance, operation }: Running, outcome: Outcome): boolean {
-  const runBefore = instance.attempt > 1
+  const runBefore = startsOf(instance) > 1
   if (!isLacking(outcome)) return attempt.began || runBefore
   // A handler that asks questions always runs again from its start, and is written for that.
   if (outcome.kind === 'fault' && questionsIn(outcome.fault)) return false

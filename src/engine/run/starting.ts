@@ -1,6 +1,6 @@
 /** Starts an attempt of a recorded call for which this node holds the lease and a slot. */
 
-import type { Instance } from '../../core/call/instance.ts'
+import { type Instance, startsOf } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
 import { copyJson, type JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
@@ -72,7 +72,7 @@ export class Starting {
     const run = this.#runOf(instance, operation)
     const attempt = new Attempt(
       given && !(given instanceof Fault) ? { ...job, given } : job,
-      instance.attempt,
+      startsOf(instance),
       attempts,
       run,
     )

@@ -109,6 +109,7 @@ export class Worker {
       starting,
       heldStart,
       maxCutOffs,
+      wake,
     })
     const claiming = new Claiming({
       env,

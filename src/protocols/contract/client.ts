@@ -4,7 +4,7 @@ import { Fault, type FaultOptions } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { toolNameOf } from '../../core/operation/names.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
-import type { RemoteRequest } from '../../core/ports/outbound.ts'
+import type { RemoteAnswer, RemoteRequest } from '../../core/ports/outbound.ts'
 import { sendWithCredential } from '../../wire/send-with-credential.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import { parseTraceparent } from '../../wire/traceparent.ts'
@@ -196,18 +196,36 @@ function badAnswer(problem: string): Fault {
  * status.
  */
 export async function postToTool(
-  { remote, clock }: Pick<BackendParts, 'remote' | 'clock'>,
+  parts: Pick<BackendParts, 'remote' | 'clock'>,
   context: Pick<BackendContext, 'credential' | 'signal'>,
-  { headers, ...request }: Omit<RemoteRequest, 'method' | 'signal'>,
+  request: Omit<RemoteRequest, 'method' | 'signal'>,
 ): Promise<string> {
+  const answer = await sendToTool(parts, context, { ...request, method: 'POST' })
+  if (isSuccess(answer)) return answer.text
+  throw faultOfAnswer(answer, parts)
+}
+
+/** Sends a request with the operation's credential. Returns the response, whatever its HTTP status. */
+export function sendToTool(
+  { remote }: Pick<BackendParts, 'remote'>,
+  context: Pick<BackendContext, 'credential' | 'signal'>,
+  { headers, ...request }: Omit<RemoteRequest, 'signal'>,
+): Promise<RemoteAnswer> {
   const { signal } = context
-  const answer = await sendWithCredential(
+  return sendWithCredential(
     context,
-    (credential) => remote.send({ ...request, method: 'POST', headers: { ...headers, ...credential }, signal }),
+    (credential) => remote.send({ ...request, headers: { ...headers, ...credential }, signal }),
     ({ status }) => status === 401,
   )
-  if (answer.status >= 200 && answer.status < 300) return answer.text
-  throw faultOfStatus(answer.status, parseRetryAfter(answer.header('retry-after'), clock.now()))
+}
+
+export function isSuccess({ status }: RemoteAnswer): boolean {
+  return status >= 200 && status < 300
+}
+
+/** The fault for a response whose status is not 2xx. */
+export function faultOfAnswer({ status, header }: RemoteAnswer, { clock }: Pick<BackendParts, 'clock'>): Fault {
+  return faultOfStatus(status, parseRetryAfter(header('retry-after'), clock.now()))
 }
 
 /** Maps an HTTP status that is not 2xx to a fault. docs/readings.md#a10 and #a11. */

@@ -23,6 +23,11 @@ export function responseTopic(requestId: string): string {
   return `ops/${encodeLevel(requestId)}/response`
 }
 
+/** The filter of all frames of a session. */
+export function sessionTopics(sessionId: string): string {
+  return `streams/${encodeLevel(sessionId)}/#`
+}
+
 /**
  * The topics on which the frames of a stream may be, in order of preference. The first is for one stream of an operation in
  * a session. The second is for a further one. Sessions and request ids belong to a caller, so another caller may use the same

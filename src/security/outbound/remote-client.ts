@@ -54,7 +54,7 @@ export function createRemoteClient(options: GuardOptions = {}): ClosableRemoteCl
       try {
         return await first.answer
       } catch (error) {
-        if (!first.foundClosed || sent.method === 'POST') throw first.explain(error)
+        if (!first.foundClosed || !isRepeatable(sent.method)) throw first.explain(error)
       }
       // The server had closed the kept connection. A request that is safe to repeat is sent again on a new connection.
       const second = new Sending(guard, target, sent, 'own')
@@ -79,6 +79,11 @@ export function createRemoteClient(options: GuardOptions = {}): ClosableRemoteCl
     },
     close: () => guard.close(),
   }
+}
+
+/** RFC 9110, "Idempotent Methods": the second of two equal requests changes nothing. */
+function isRepeatable(method: RemoteRequest['method']): boolean {
+  return method !== 'POST' && method !== 'PATCH'
 }
 
 function streamOf(response: IncomingMessage): RemoteStream {

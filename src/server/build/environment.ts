@@ -14,14 +14,20 @@ export const systemClock: Clock = {
   now: Date.now,
   monotonicMs: () => Math.floor(performance.now()),
   schedule(delayMs, run) {
-    let timer: NodeJS.Timeout
-    const wait = (leftMs: number) => {
-      timer = leftMs > MAX_DELAY_MS ? setTimeout(wait, MAX_DELAY_MS, leftMs - MAX_DELAY_MS) : setTimeout(run, leftMs)
-      timer.unref()
-    }
-    wait(delayMs)
+    if (delayMs > MAX_DELAY_MS) return scheduleFar(delayMs, run)
+    const timer = setTimeout(run, delayMs).unref()
     return () => clearTimeout(timer)
   },
+}
+
+function scheduleFar(delayMs: number, run: () => void): () => void {
+  let timer: NodeJS.Timeout
+  const wait = (leftMs: number) => {
+    timer = leftMs > MAX_DELAY_MS ? setTimeout(wait, MAX_DELAY_MS, leftMs - MAX_DELAY_MS) : setTimeout(run, leftMs)
+    timer.unref()
+  }
+  wait(delayMs)
+  return () => clearTimeout(timer)
 }
 
 /** Stored dates are read from the store's clock; intervals and timers stay on this machine's. */

@@ -6,12 +6,11 @@ import type { Mounting } from './surfaces.ts'
 type Parts = Pick<Mounting, 'catalog' | 'env' | 'identify' | 'transports'> & { publicUrl: string | undefined }
 
 export function createOpenApiRoute({ catalog, env, identify, transports, publicUrl }: Parts, refuse: Refuse): Route {
-  // Without a public address, the server is where the document is, at whatever path a host has mounted it.
-  const url = publicUrl ?? '.'
   const load = async (): Promise<Handle> => {
     // Loaded on use: most servers are never asked for it.
     const { openApiText } = await import('../../codegen/index.ts')
-    return createPublishedDocument({ catalog, env, identify }, ({ now, internal }) => {
+    return createPublishedDocument({ catalog, env, identify }, ({ now, internal, basePath }) => {
+      const url = publicUrl ?? basePath
       const text = openApiText(encodeRegistry(catalog, now, { internal, transports: transports.names() }), { url })
       return { text, tag: env.digest(text).slice(0, 32) }
     })

@@ -1,4 +1,5 @@
 /** Mounts the protocols of a server with their settings. */
+import type { Caller } from '../../core/call/caller.ts'
 import type { Calls } from '../../core/ports/calls.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
@@ -67,9 +68,27 @@ export interface Mounting {
   sizes: Sizes
 }
 
+/** `caller` is set for a client in this process, which presents no credential. */
+export function openCallRoutes<App>(options: ServerOptions<App>, mounting: Mounting, caller?: Caller): Route[] {
+  const { sizes, authenticated } = mounting
+  return createOpenCallRoutes({
+    ...mounting,
+    ...(caller && { identify: () => () => caller }),
+    settings: {
+      strict: options.opencall?.strict ?? false,
+      maxEnvelopeBytes: sizes.envelopeBytes,
+      maxUploadBytes: sizes.uploadBytes,
+      maxWaitMs: MAX_WAIT_MS,
+      signLinks: authenticated,
+      listRemoved: options.opencall?.listRemoved ?? false,
+      eventStreamsPerCaller: options.opencall?.eventStreamsPerCaller ?? 100,
+    },
+  })
+}
+
 /** The routes of all protocols except MCP, which has more than routes. */
 export function createProtocolRoutes<App>(options: ServerOptions<App>, mounting: Mounting): Route[] {
-  const { env, sizes, authenticated } = mounting
+  const { env, sizes } = mounting
   const shared = { ...mounting, locate: locateResult }
   const surface = createToolSurface(
     createOperationTools({ ...shared, holdMs: HOLD_MS }),
@@ -78,18 +97,7 @@ export function createProtocolRoutes<App>(options: ServerOptions<App>, mounting:
     env.log,
   )
   return [
-    ...createOpenCallRoutes({
-      ...shared,
-      settings: {
-        strict: options.opencall?.strict ?? false,
-        maxEnvelopeBytes: sizes.envelopeBytes,
-        maxUploadBytes: sizes.uploadBytes,
-        maxWaitMs: MAX_WAIT_MS,
-        signLinks: authenticated,
-        listRemoved: options.opencall?.listRemoved ?? false,
-        eventStreamsPerCaller: options.opencall?.eventStreamsPerCaller ?? 100,
-      },
-    }),
+    ...openCallRoutes(options, mounting),
     ...createOxpRoutes({
       ...shared,
       settings: {

@@ -63,7 +63,7 @@ export interface ToolHandlerConfig extends RestOptions {
 }
 
 export interface ToolHandler {
-  /** For Hono, Next.js, Bun, Deno and workers. A string as second argument is the prefix for this request. */
+  /** For Hono, Next.js, Bun and Deno. A string as second argument is the prefix for this request. */
   fetch(request: Request, prefix?: unknown): Promise<Response>
   /** For `http.createServer`, Express and any other host that takes a Node request listener. */
   node: RequestListener

@@ -15,6 +15,8 @@ export interface StoredSecretsOptions {
   data: string
   /** The address of a Postgres database. Default: SQLite in the data folder. */
   store?: string | undefined
+  /** The schema in that database. Default: `callplane`. */
+  schema?: string | undefined
   env: Readonly<Record<string, string | undefined>>
   /** True to create a missing folder. */
   create: boolean
@@ -22,7 +24,7 @@ export interface StoredSecretsOptions {
 
 /** Closes the store when `use` has settled. */
 export async function withStoredSecrets<T>(
-  { data, store: url, env, create }: StoredSecretsOptions,
+  { data, store: url, schema, env, create }: StoredSecretsOptions,
   use: (secrets: SecretStore) => Promise<T>,
 ): Promise<T> {
   if (url === undefined && !create && !existsSync(join(data, 'callplane.db'))) {
@@ -34,7 +36,10 @@ export async function withStoredSecrets<T>(
   const store =
     url === undefined
       ? createSqliteStore({ file: folder.database, clock: systemClock })
-      : await openPostgres({ url, peers: false })({ clock: systemClock, log: createLog({ level: 'silent' }) })
+      : await openPostgres({ url, peers: false, ...(schema !== undefined && { schema }) })({
+          clock: systemClock,
+          log: createLog({ level: 'silent' }),
+        })
   try {
     if (store.peers) await requireSameKeys(store.records, { vault: { current } })
     return await use(createSecretStore(store.records, createVault(store.records, { current })))

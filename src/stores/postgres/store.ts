@@ -149,11 +149,10 @@ async function assemble(
     missing: (session, node) => membership.rejoin(session, node),
     fresh,
     now,
-    accepted(instances, generation) {
-      for (const instance of instances) {
-        held.took(instance, generation)
-        watchers.tell(instance)
-      }
+    accepted(instance, generation) {
+      held.took(instance, generation, null)
+      if (!held.get(instance.id)) remote.accepted(instance.id)
+      watchers.tell(instance)
     },
   })
   const advances = new AdvancedCalls({ ...places, tables, writes, records: within, fresh, newMark, changed })
@@ -174,10 +173,13 @@ async function assemble(
     generations,
     reads,
     repair,
+    fresh,
+    node: () => membership.number,
+    missing: (session, node) => membership.rejoin(session, node),
     newMark,
     now,
     claimed(instance, { generation, node }) {
-      held.took(instance, generation)
+      held.took(instance, generation, node)
       changed(instance, node)
     },
   })
@@ -291,7 +293,7 @@ async function assemble(
     tell: (id) => attempt(() => small.tell(id)),
     requestStop: (id) => attempt(() => small.requestStop(id)),
     watch(id, onChange) {
-      const stop = watchers.watch(id, onChange)
+      const stop = watchers.watch(id, onChange, held.get(id)?.revision)
       remote.begin(id)
       return stop
     },

@@ -53,12 +53,14 @@ function openCall(id: string, args: object): Draft[] {
     post('opencall', '/call', { op: 'v1:Awkward.Rules', args: { rule: { and: [{ and: [{ is: 1 }] }] } } }),
     post('opencall', '/call', { op: 'v1:Awkward.Names', args: { constructor: 'x', names: ['a', 'b'], text: 'aa' } }),
     post('opencall', '/call', form, { 'Content-Type': `multipart/form-data; boundary=${boundary}` }),
+    post('opencall', '/ops/Calculator/Add/v1', { op: 'Calculator.Add:v1', args }, { 'Idempotency-Key': `"${id}"` }),
     get('opencall', `/ops/${id}`),
     get('opencall', `/ops/${id}/chunks?cursor=0`),
     get('opencall', `/ops/${id}/events`),
     { surface: 'opencall', method: 'DELETE', path: `/ops/${id}`, headers: {} },
     get('opencall', `/objects/${id}`, { Range: 'bytes=0-1' }),
     get('opencall', '/.well-known/ops', { 'If-None-Match': '"x"' }),
+    get('opencall', '/.well-known/errors', { 'If-None-Match': '"x"' }),
   ]
 }
 

@@ -51,7 +51,7 @@ export async function openTap(brokerPort: number, acknowledged: (packet: Buffer)
 }
 
 /** Calls back for every whole packet. */
-function packetReader(take: (packet: Buffer) => void): (data: Buffer) => void {
+export function packetReader(take: (packet: Buffer) => void): (data: Buffer) => void {
   let rest = Buffer.alloc(0)
   return (data) => {
     rest = Buffer.concat([rest, data])

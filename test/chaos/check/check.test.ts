@@ -28,6 +28,11 @@ function call(sightings: Seen[], more: Partial<ChaosCall> = {}): ChaosCall {
   }
 }
 
+/** Kept for 30 s. */
+function briefCall(sightings: Seen[]): ChaosCall {
+  return call(sightings, { kind: 'brief' })
+}
+
 function line(step: EffectLine['step'], atMs: number, more: Partial<EffectLine> = {}): EffectLine {
   return { step, label: 'work-1', key: 'k', attempt: 1, by: 'ada', node: 0, atMs, ...more }
 }
@@ -130,6 +135,23 @@ describe('what clients saw', () => {
     expect(problems({ calls: [call([{ ...right, expiresAt: heardAt / 1_000 + ttl - 90 }])] })[0]).toContain(
       'expires -90 s off, as node 0 says: a wrong clock',
     )
+  })
+
+  test('a call that is kept for half a minute may be gone after that, ended or not, and never before', () => {
+    const [accepted, complete] = [seen('accepted', 0), seen('complete', 300)]
+    const gone = (atMs: number) => seen('missing', atMs)
+
+    expect(problems({ calls: [briefCall([accepted, complete, gone(30_000)])] })).toEqual([])
+    expect(problems({ calls: [briefCall([accepted, gone(30_000)])] })).toEqual([])
+    expect(problems({ calls: [briefCall([gone(30_000)])] })).toEqual([])
+    expect(problems({ calls: [briefCall([accepted, complete, gone(28_000)])] })).toEqual([
+      'r1 is lost: it was complete and is gone',
+    ])
+    expect(problems({ calls: [briefCall([gone(28_000)])] })).toEqual(['work-1 was run and is not recorded'])
+    expect(problems({ calls: [call([complete, gone(90_000)])] })).toEqual(['r1 is lost: it was complete and is gone'])
+    expect(problems({ calls: [briefCall([complete, seen('complete', 41_000)])] })).toEqual([
+      'r1 (work-1) is still there 10690 ms after its expiry, at node 0',
+    ])
   })
 
   test('a client that waits must hear of the end soon, unless something was disturbed', () => {

@@ -4,6 +4,7 @@ import { children } from '../../crash/wishes.ts'
 import type { Happened } from '../disturb.ts'
 import type { ChaosCall, Decision, Reading } from '../history.ts'
 import { attemptProblems, type EffectLine } from './attempts.ts'
+import { beforeExpiry, expiryProblems, wentUnseen } from './expiry.ts'
 import { connectionProblems, inOrder } from './order.ts'
 import {
   clockProblems,
@@ -46,6 +47,7 @@ export function problemsInEvidence(evidence: Evidence): string[] {
     ...calls.flatMap((call) => [
       ...connectionProblems(call),
       ...existenceProblems(call),
+      ...expiryProblems(call),
       ...ownerProblems(call),
       ...clockProblems(call),
       ...pushProblems(call),
@@ -69,9 +71,10 @@ export function problemsInEvidence(evidence: Evidence): string[] {
 
 /** The rules of the crash tests, which take the observations of one client after the other. */
 function withoutOldNews(calls: readonly ChaosCall[], lines: readonly EffectLine[]): CrashHistory {
-  const ordered = calls.map((call) => ({ ...call, sightings: inOrder(call.sightings) }))
+  const ordered = calls.map(beforeExpiry).map((call) => ({ ...call, sightings: inOrder(call.sightings) }))
+  const unseen = new Set(calls.filter(wentUnseen).map(({ label }) => label))
   const effects = lines
-    .filter(({ step, label }) => step === 'effect' && !/^(?:look|grant|stream)-/.test(label))
+    .filter(({ step, label }) => step === 'effect' && !/^(?:look|grant|stream)-/.test(label) && !unseen.has(label))
     // A paused node takes its effect after the next attempt did. That is allowed; two effects of one attempt are not.
     .sort((a, b) => a.attempt - b.attempt)
   return { calls: [...ordered, ...children(ordered, effects)], effects }

@@ -2,10 +2,17 @@
 
 import type { Happened } from '../disturb.ts'
 import { type ChaosCall, type Decision, isEnd, type Reading } from '../history.ts'
+import { BRIEF_TTL_SECONDS } from '../load/retention.ts'
 import type { EffectLine } from './attempts.ts'
 
 /** Seconds for which the operations of a kind are kept. */
-const TTL_SECONDS: Readonly<Record<string, number>> = { work: 86_400, order: 86_400, export: 86_400, charge: 7_200 }
+const TTL_SECONDS: Readonly<Record<string, number>> = {
+  work: 86_400,
+  order: 86_400,
+  export: 86_400,
+  charge: 7_200,
+  brief: BRIEF_TTL_SECONDS,
+}
 /** Less than any wrong clock is wrong. */
 const CLOCK_MS = 40_000
 

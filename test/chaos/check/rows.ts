@@ -4,7 +4,8 @@
  */
 import { requestKey } from '../../../src/stores/postgres/calls/keys.ts'
 import type { Database } from '../cluster/database.ts'
-import { type ChaosCall, isEnd } from '../history.ts'
+import { type ChaosCall, isEnd, nowMs } from '../history.ts'
+import { mayBeGone } from './expiry.ts'
 
 interface Row {
   request_key: string
@@ -25,6 +26,8 @@ export interface Stored {
   problems: readonly string[]
   /** Tables that have calls. */
   tables: number
+  /** Generations that were dropped in the course of the run. */
+  dropped: number
 }
 
 export async function checkRows(database: Database, calls: readonly ChaosCall[]): Promise<Stored> {
@@ -36,15 +39,20 @@ export async function checkRows(database: Database, calls: readonly ChaosCall[])
   for (const { request_id, operation, state, age_ms } of rows)
     if (OPEN.includes(state) && (state !== 's' || age_ms > UNREAD_MS))
       problems.push(`${request_id} (${operation}) is left open (${state})`)
-  for (const { requestId, label, caller, kind, sightings } of calls) {
+  for (const call of calls) {
+    const { requestId, label, caller, kind, sightings } = call
     const end = sightings.find(isEnd)
     if (!end || kind === 'grant') continue
     const [row] = byKey.get(requestKey('main', `callplane|${caller}`, requestId)) ?? []
-    if (!row) problems.push(`${requestId} (${label}) is lost: it was ${end.state}, and has no row`)
-    else if (row.state !== ALIAS && ENDS[row.state] !== end.state)
+    if (!row && !mayBeGone(call, nowMs()))
+      problems.push(`${requestId} (${label}) is lost: it was ${end.state}, and has no row`)
+    else if (row && row.state !== ALIAS && ENDS[row.state] !== end.state)
       problems.push(`${requestId} (${label}) was ${end.state}, and its row says ${row.state}`)
   }
-  return { problems, tables }
+  const [generations] = await database.query<{ dropped: number }>(
+    'SELECT max(number) - count(*) FILTER (WHERE number > 0)::int AS dropped FROM callplane.generations',
+  )
+  return { problems, tables, dropped: generations?.dropped ?? 0 }
 }
 
 async function readRows(database: Database): Promise<{ rows: Row[]; tables: number }> {

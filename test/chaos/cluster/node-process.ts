@@ -23,7 +23,7 @@ export interface NodeOptions {
   endedByItself(number: number, how: string): void
 }
 
-const START_MS = 60_000
+const START_MS = 180_000
 
 export class NodeProcess {
   readonly number: number

@@ -4,14 +4,16 @@ import { EventDecoder } from '../../../src/wire/http/event-stream.ts'
 import { type ChaosCall, isEnd, nowMs, type Seen } from '../history.ts'
 import { CALLERS, type Subject, tokenOf } from './callers.ts'
 import { readChunks } from './chunks.ts'
+import { BRIEF_TTL_SECONDS } from './retention.ts'
 import { type Heard, isPassing, type Site, stateIn } from './site.ts'
 
-export type HttpKind = 'work' | 'charge' | 'order' | 'export' | 'held' | 'deferred'
+export type HttpKind = 'work' | 'brief' | 'charge' | 'order' | 'export' | 'held' | 'deferred'
 
 const CUT_OFF = 'PANIC_CUT_OFF'
 /** What a call may end with besides its result. */
 const MAY_FAIL_WITH: Record<HttpKind, readonly string[]> = {
   work: ['AS_ASKED', CUT_OFF],
+  brief: [CUT_OFF, 'PANIC_EXPIRED'],
   charge: ['OUTCOME_UNKNOWN'],
   order: ['OUTCOME_UNKNOWN', CUT_OFF],
   // S3 may refuse for longer than a write is repeated.
@@ -22,6 +24,7 @@ const MAY_FAIL_WITH: Record<HttpKind, readonly string[]> = {
 
 const OPERATION: Record<HttpKind, string> = {
   work: 'Work',
+  brief: 'Brief',
   charge: 'Charge',
   order: 'Order',
   export: 'Export',
@@ -46,7 +49,8 @@ function wishFor(site: Site, kind: HttpKind): Wish {
   const caller = CALLERS[random(CALLERS.length)] as Subject
   // A denied or canceled call frees its key, and would run under it again.
   const cancels = kind === 'work' && random(8) === 0
-  const keyed = kind === 'charge' || (kind !== 'held' && !cancels && random(2) === 0)
+  // A key is kept for a day, and its call with it.
+  const keyed = kind === 'charge' || (kind !== 'held' && kind !== 'brief' && !cancels && random(2) === 0)
   const fail = kind === 'work' ? (['never', 'never', 'once', 'always'] as const)[random(4)] : 'never'
   return {
     kind,
@@ -55,7 +59,10 @@ function wishFor(site: Site, kind: HttpKind): Wish {
     ...(keyed && { key: label }),
     // Some are so long that faults hit them, and that their node loses its lease when it is paused.
     args: { label, ms: random(6) === 0 ? 1_500 : random(120), fail: fail ?? 'never' },
-    whenCutOff: (['same-id', keyed ? 'same-key' : 'same-id', 'leave'] as const)[random(3)] ?? 'leave',
+    // A brief call that is sent again after its expiry would be another one.
+    whenCutOff:
+      (kind === 'brief' ? 'leave' : (['same-id', keyed ? 'same-key' : 'same-id', 'leave'] as const)[random(3)]) ??
+      'leave',
     cancels,
   }
 }
@@ -63,6 +70,11 @@ function wishFor(site: Site, kind: HttpKind): Wish {
 export async function pursueHttp(site: Site, kind: HttpKind): Promise<void> {
   const wish = wishFor(site, kind)
   let call = newCall(site, wish)
+  if (kind === 'brief') {
+    await send(site, wish, call)
+    await follow(site, call)
+    return followUntilGone(site, call)
+  }
   // The ids of callers are their own: another caller may have the same id at the same time.
   const twin = site.random(20) === 0 ? pursueTwin(site, kind, call) : undefined
   while (!(await send(site, wish, call))) {
@@ -127,6 +139,15 @@ export async function follow(site: Site, call: ChaosCall): Promise<void> {
     // Its request was cut off, and it is not there.
     if (seen?.state === 'missing' && ++missed > 1) return
     await site.rest(seen ? 150 : 300)
+  }
+}
+
+/** A client that still finds the call after twice its time looks no longer. */
+async function followUntilGone(site: Site, call: ChaosCall): Promise<void> {
+  while (!site.isOver && nowMs() - call.madeMs < 2_000 * BRIEF_TTL_SECONDS) {
+    const seen = await poll(site, call, 0)
+    if (seen?.state === 'missing') return
+    await site.rest(4_000)
   }
 }
 

@@ -13,6 +13,7 @@ export type LoadKind = HttpKind | 'look' | 'grant' | 'sse' | 'websocket' | 'sock
 /** Kinds by their share. */
 const SHARES: Readonly<Record<LoadKind, number>> = {
   work: 20,
+  brief: 8,
   charge: 14,
   order: 8,
   export: 8,

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type HandlerContext, operation, type ServerOptions } from 'callplane'
 import { z } from 'zod'
 import { TOKENS } from './callers.ts'
+import { BRIEF_TTL_SECONDS } from './retention.ts'
 
 const { CHAOS_EFFECTS = '', CHAOS_NODE = '', CHAOS_TOOL = '', CHAOS_MQTT, CHAOS_KAFKA } = process.env
 const effects = CHAOS_EFFECTS === '' ? undefined : openSync(CHAOS_EFFECTS, 'a')
@@ -74,6 +75,15 @@ export const charge = operation('v1:Chaos.Charge', {
   result,
   sideEffecting: true,
   ttlSeconds: 7_200,
+  run: act,
+})
+
+/** Kept so briefly that it expires in the course of a run. */
+export const brief = operation('v1:Chaos.Brief', {
+  args,
+  result,
+  model: 'async',
+  ttlSeconds: BRIEF_TTL_SECONDS,
   run: act,
 })
 

@@ -1,4 +1,5 @@
 /** `callplane doctor` names what is wrong with a database, and what to do. */
+import pg, { type Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Finding } from '../../../src/core/finding.ts'
 import { runCommand } from '../../cli/streams.ts'
@@ -11,7 +12,7 @@ describeWith(postgresServer, 'the doctor of a Postgres store', () => {
   let database: Postgres
 
   beforeAll(async () => {
-    database = await startPostgres({ settings: { fsync: 'on' } })
+    database = await startPostgres({ settings: { fsync: 'on', max_prepared_transactions: '2' } })
   }, 60_000)
   afterAll(() => database[Symbol.asyncDispose]())
 
@@ -101,7 +102,79 @@ describeWith(postgresServer, 'the doctor of a Postgres store', () => {
     expect(found.map(({ what }) => what).join('\n')).toContain('may not read and write')
   })
 
-  test('a database that cannot be reached or that is a standby is one problem, without the password', async () => {
+  test('transactions that stay open keep dead rows, and are named with the statement that ends them', async () => {
+    const url = await createDatabase('transactions')
+    // The database's clock cannot be set, so these views say that everything began ten minutes earlier.
+    await runIn(
+      url,
+      `CREATE VIEW public.pg_stat_activity AS SELECT pid, state, application_name, backend_type,
+         xact_start - interval '10 minutes' AS xact_start FROM pg_catalog.pg_stat_activity WHERE datname = current_database();
+       CREATE VIEW public.pg_prepared_xacts AS SELECT gid, prepared - interval '10 minutes' AS prepared
+         FROM pg_catalog.pg_prepared_xacts;
+       ALTER DATABASE transactions SET search_path = public, pg_catalog`,
+    )
+    const client = await connect(url, 'forgotten')
+    await client.query('BEGIN; SELECT')
+    await runIn(url, "BEGIN; CREATE TABLE t (); PREPARE TRANSACTION 'half done'")
+
+    const { code, problems, warnings, found } = await examine(url)
+    const [open, prepared] = found.filter(({ about }) => about === 'transactions')
+    await client.end()
+    await runIn(url, prepared?.advice?.slice('Commit it, or run: '.length, -1) ?? '')
+
+    expect({ code, problems }).toEqual({ code: 0, problems: [] })
+    expect(warnings).toEqual(['standby', 'transactions', 'transactions', 'keys'])
+    expect(open?.what).toMatch(
+      /^Process \d+ \(forgotten\) has had a transaction open for 6\d\d s \(idle in transaction\)/,
+    )
+    expect(open?.advice).toContain(`SELECT pg_terminate_backend(${/\d+/.exec(open?.what ?? '')?.[0]})`)
+    expect((await examine(url)).warnings).toEqual(['standby', 'keys'])
+  })
+
+  test('a table with many dead rows is named', async () => {
+    const url = await createDatabase('bloat')
+    await runIn(
+      url,
+      `ALTER TABLE callplane.records SET (autovacuum_enabled = false);
+       INSERT INTO callplane.records SELECT 'k' || n, 'v' FROM generate_series(1, 50001) AS n;
+       DELETE FROM callplane.records`,
+    )
+
+    await expect.poll(async () => (await examine(url)).warnings).toContain('bloat')
+    const bloat = (await examine(url)).found.find(({ about }) => about === 'bloat')
+    await runIn(url, 'VACUUM callplane.records')
+
+    expect(bloat?.what).toBe('records has 50001 dead rows and 0 others.')
+    expect(bloat?.advice).toContain('VACUUM callplane.records.')
+    await expect.poll(async () => (await examine(url)).warnings).toEqual(['standby', 'keys'])
+  }, 30_000)
+
+  test('a standby is a problem, and a slot that a stopped standby left behind is named', async () => {
+    await database.query("SELECT pg_create_physical_replication_slot('left_behind')")
+    const feedback = { hot_standby_feedback: 'on', wal_receiver_status_interval: '1s' }
+    const standby = await startPostgres({
+      standbyOf: database.port,
+      settings: { primary_slot_name: 'left_behind', max_prepared_transactions: '2', ...feedback },
+    })
+    const ofStandby = await examine(standby.url)
+    const slot = () => database.query('SELECT active, xmin IS NOT NULL AS holds FROM pg_replication_slots')
+    await expect.poll(slot, { timeout: 20_000 }).toEqual([{ active: true, holds: true }])
+    const before = await examine(database.url)
+    await standby[Symbol.asyncDispose]()
+    await expect.poll(slot, { timeout: 20_000 }).toEqual([{ active: false, holds: true }])
+
+    const { warnings, found } = await examine(database.url)
+    const { advice } = found.find(({ about }) => about === 'replication') ?? {}
+    await database.query(/SELECT .*\)/.exec(advice ?? '')?.[0] ?? '')
+
+    expect(ofStandby).toMatchObject({ code: 1, problems: ['database'] })
+    expect(ofStandby.found[0]?.what).toMatch(/standby|read-only|primary/i)
+    expect(before.warnings).not.toContain('replication')
+    expect(warnings).toContain('replication')
+    expect((await examine(database.url)).warnings).not.toContain('replication')
+  }, 60_000)
+
+  test('a database that cannot be reached is one problem, without the password', async () => {
     const { code, problems, stdout } = await examine('postgres://callplane:secret@127.0.0.1:1/calls')
 
     expect({ code, problems }).toEqual({ code: 1, problems: ['database'] })
@@ -124,10 +197,14 @@ describeWith(postgresServer, 'the doctor of a Postgres store', () => {
   })
 })
 
-async function runIn(url: string, text: string): Promise<void> {
-  const { default: pg } = await import('pg')
-  const client = new pg.Client({ connectionString: url })
+async function connect(url: string, name: string): Promise<Client> {
+  const client = new pg.Client({ connectionString: url, application_name: name })
   await client.connect()
+  return client
+}
+
+async function runIn(url: string, text: string): Promise<void> {
+  const client = await connect(url, 'test')
   await client.query(text)
   await client.end()
 }

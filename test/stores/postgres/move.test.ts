@@ -1,10 +1,12 @@
 /** The calls of a data folder move to Postgres with their ids, all of them or visibly not. */
+import { join } from 'node:path'
 import { createServer, operation, type ServerOptions } from 'callplane'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../src/server/build/environment.ts'
 import { findAdminToken } from '../../../src/server/open/admin-token.ts'
 import { type MoveOptions, moveStore } from '../../../src/server/operate/move/move.ts'
 import { openPostgresStore } from '../../../src/stores/postgres/index.ts'
+import { runProcess } from '../../cli/processes.ts'
 import { runCommand } from '../../cli/streams.ts'
 import { describeWith, postgresServer, s3Server } from '../../engines/engines.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
@@ -12,6 +14,7 @@ import { REGION } from '../../engines/seaweedfs.ts'
 import { useSeaweedFs } from '../../objects/s3/server/bucket.ts'
 import { createGate, startSite, temporaryFolder } from '../../scenarios/server.ts'
 
+const KILL_AT = join(import.meta.dirname, 'kill-at.ts')
 const LINES = ['grüße,b\n', 'c,d\n'].map((line) => line.repeat(20))
 
 const operations = (run: (attempt: number) => unknown) => [
@@ -92,7 +95,7 @@ describeWith(postgresServer, 'a move to Postgres', () => {
     const secrets = await runCommand(['secrets', 'list', '--data', data, '--store', url])
 
     expect(JSON.parse(moved.stdout)).toMatchObject({ calls: 35, aliases: 1, auditEntries: 32, objects: 0 })
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is not empty') })
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('were moved') })
     expect(old).toMatchObject({ code: 'STORAGE_MOVED', message: expect.stringContaining('--store') })
     for (const { body } of ended.slice(0, 2)) expect(body).toMatchObject({ state: 'complete', result: 'done' })
     expect(repeat.body).toMatchObject({ state: 'complete', result: 'done' })
@@ -123,6 +126,56 @@ describeWith(postgresServer, 'a move to Postgres', () => {
     expect(half).toMatchObject({ code: 'STORAGE_MOVED', message: expect.stringContaining('callplane move') })
     expect(moved).toMatchObject({ calls: 35, aliases: 1 })
     expect((await site.ended('running')).body).toMatchObject({ state: 'complete', result: 2 })
+  }, 60_000)
+
+  test('that is killed again and again ends right, wherever it was', async () => {
+    const data = await fillFolder()
+    const at = ['--json', '--from', data, '--to', database.url, '--schema', 'killed']
+    const store = { url: database.url, schema: 'killed' }
+    const starting = () => createServer({ ...common, operations: operations(() => 0), data, store })
+    const moveUntil = (statements: number) =>
+      runProcess(['move', ...at], { env: { NODE_OPTIONS: `--import ${KILL_AT}`, KILL_AT: String(statements) } })
+    const refusals: string[] = []
+
+    // The schema is made first, with many statements.
+    const early = [await moveUntil(20), await moveUntil(60)]
+    let last = await moveUntil(6)
+    for (let statements = 8; last.code === null; statements += 5) {
+      // Before the mark is written, the target is an empty schema, which a server may use.
+      if (await hasMark('killed')) refusals.push(await starting().then(String, ({ code }) => code))
+      last = await moveUntil(statements)
+    }
+    const again = await runCommand(['move', ...at])
+    const site = await startSite({ ...common, operations: operations((attempt) => attempt), data, store })
+
+    expect(early.map(({ code }) => code)).toEqual([null, null])
+    expect(refusals.length).toBeGreaterThan(3)
+    expect(new Set(refusals)).toEqual(new Set(['STORAGE_MOVED']))
+    if (last.code === 0) expect(JSON.parse(last.stdout)).toMatchObject({ calls: 35, aliases: 1, auditEntries: 32 })
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('were moved') })
+    expect((await site.ended('running')).body).toMatchObject({ state: 'complete', result: 2 })
+    expect((await site.poll('alias')).body).toMatchObject({ state: 'complete', result: 'done' })
+  }, 120_000)
+
+  async function hasMark(schema: string): Promise<boolean> {
+    const [table] = await database.query(`SELECT to_regclass('${schema}.records') AS name`)
+    if (table?.name === null) return false
+    return (await database.query(`SELECT FROM ${schema}.records WHERE key = 'moving'`)).length > 0
+  }
+
+  test('is refused if a record expires at another time in the target', async () => {
+    const data = await fillFolder()
+    const options = optionsFor(data, 'expiring')
+    const progress = async (what: string) => {
+      if (what !== 'audit entries' || moving.changed) return
+      moving.changed = true
+      moving.change = database.query('UPDATE expiring.records SET expires_at = expires_at + 1 WHERE expires_at > 0')
+    }
+    const moving: { changed: boolean; change?: Promise<unknown> } = { changed: false }
+
+    await expect(moveStore({ ...options, progress })).rejects.toMatchObject({ code: 'MOVE_DIFFERS' })
+    await moving.change
+    expect((await moveStore(options)).records).toBeGreaterThan(0)
   }, 60_000)
 
   test('is refused if the target has changed since it was interrupted', async () => {

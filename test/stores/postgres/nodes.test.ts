@@ -1,4 +1,6 @@
 /** Several nodes on one database. */
+import { hash } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Instance } from '../../../src/core/call/instance.ts'
 import { statesBefore } from '../../../src/core/call/state.ts'
@@ -55,6 +57,28 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     server = await startPostgres()
   }, 60_000)
   afterAll(() => server[Symbol.asyncDispose]())
+
+  test('a node asks the others for hints of a call that it watches, unless it has accepted the call', async () => {
+    await using schema = createSchema(server)
+    const clock = systemClock
+    const [here, there] = [await schema.open({ clock }), await schema.open({ clock })]
+    const listener = new pg.Client({ connectionString: server.url })
+    await listener.connect()
+    const lines: string[] = []
+    listener.on('notification', ({ payload = '' }) => lines.push(...payload.split('\n')))
+    await listener.query(`LISTEN callplane_${hash('sha256', schema.name, 'hex').slice(0, 8)}_all`)
+    const queued = sampleInstance(clock.now())
+    await here.accept(queued)
+
+    here.watch(queued.id, () => {})
+    const change = seen(there, queued.id, ({ state }) => state === 'complete')
+    await expect.poll(() => lines.filter((line) => line.endsWith(queued.id)).length).toBe(1)
+    await here.advance(ending(queued, 0))
+    await change
+    await listener.end()
+
+    expect(lines.filter((line) => line.startsWith('+'))).toHaveLength(1)
+  })
 
   test('many nodes that start at once on an empty database migrate it once', async () => {
     await using schema = createSchema(server)
@@ -214,6 +238,29 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     expect(await dying.accept(next)).toEqual({ kind: 'created' })
     expect(await dying.advance(ending(next, 1))).toMatchObject({ applied: true })
     expect((await other.openCounts()).byOwner).toEqual([['main', 'none|ada', 1]])
+  })
+
+  test('a queued call that a node had claimed before it died is handed out when its lease is over', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const options = { serverTime: () => clock.now() }
+    const dying = await schema.open({ ...options, clock: createManualClock() })
+    const other = await schema.open({ ...options, clock })
+    const instance = sampleInstance(clock.now(), { dueAt: clock.now() })
+    await other.accept(instance)
+    const claimed = await dying.claim({ ...CLAIM, leaseMs: 30_000 })
+    // A call that runs has no row there, as if its node had accepted it.
+    expect(await server.query(`SELECT id FROM ${schema.name}.due`)).toEqual([])
+
+    clock.advance(29_999)
+    const early = await claimWhenBuried(other, server, schema.name, clock)
+    clock.advance(1)
+    const late = await other.claim(CLAIM)
+
+    expect(claimed.instances).toMatchObject([{ id: instance.id, attempt: 1 }])
+    expect(early.instances).toEqual([])
+    expect(late.instances).toMatchObject([{ id: instance.id, attempt: 2 }])
+    expect(await dying.advance(ending(instance, 1))).toMatchObject({ applied: false, instance: { attempt: 2 } })
   })
 
   test('a node that closes hands over at once', async () => {

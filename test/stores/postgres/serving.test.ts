@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { callOver, runProcess, SOURCE, serveProcess, temporaryFolder } from '../../cli/processes.ts'
+import { runCommand } from '../../cli/streams.ts'
 import { describeWith, postgresServer } from '../../engines/engines.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
 
@@ -117,9 +118,19 @@ describeWith(postgresServer, 'servers on one Postgres', () => {
     const where = ['--data', `${folder}/data`, '--store', server.url]
 
     const listed = await runProcess(['secrets', 'list', '--json', ...where])
+    const other = [...where, '--schema', 'other']
+    const set = await runCommand(['secrets', 'set', 'only-there', ...other], { stdin: 'a value' })
+    const [there, here] = [
+      await runCommand(['secrets', 'list', ...other]),
+      await runCommand(['secrets', 'list', ...where]),
+    ]
+    const nowhere = await runCommand(['secrets', 'list', '--data', `${folder}/data`, '--schema', 'other'])
     const elsewhere = await runProcess(['serve', `${folder}/operations.mjs`, '--store', 'mysql://somewhere'])
 
     expect(listed).toMatchObject({ code: 0, stderr: '' })
+    expect(set).toMatchObject({ code: 0 })
+    expect([there.stdout, here.stdout]).toEqual(['only-there\n', ''])
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('--store') })
     expect(elsewhere.code).not.toBe(0)
     expect(elsewhere.stderr).toContain('postgres://user@host')
   }, 60_000)

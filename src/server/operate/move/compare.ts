@@ -17,8 +17,15 @@ export interface Check {
 
 const PAGE = 500
 
-/** `undefined` if they differ. */
-export async function compareStores(source: Store & { dump: StoreDump }, target: Store): Promise<Check | undefined> {
+/** In the order of the keys. */
+export type ReadExpiries = (keys: readonly string[]) => Promise<readonly (number | undefined)[]>
+
+/** `undefined` if they differ. `expiriesOf` reads when records of the target expire. */
+export async function compareStores(
+  source: Store & { dump: StoreDump },
+  target: Store,
+  expiriesOf: ReadExpiries,
+): Promise<Check | undefined> {
   const { dump } = source
   const [here, there] = [createHash('sha256'), createHash('sha256')]
   const counts = { calls: 0, aliases: 0, records: 0, auditEntries: 0 }
@@ -38,11 +45,16 @@ export async function compareStores(source: Store & { dump: StoreDump }, target:
   }
   for await (const items of recordsOf(dump)) {
     const alive = items.filter(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > target.now())
-    const values = await Promise.all(alive.map(({ key }) => target.records.get(key)))
+    const expiries = await expiriesOf(alive.map(({ key }) => key))
+    const found = alive.map(async ({ key }, at) => {
+      const value = await target.records.get(key)
+      return value === undefined ? undefined : { key, value, expiresAt: expiries[at] }
+    })
+    const theirs = await Promise.all(found)
     // A record may expire between the two looks.
     const still = alive.map(({ expiresAt = Number.POSITIVE_INFINITY }) => expiresAt > target.now())
     const kept = <T>(list: readonly T[]) => list.filter((_, at) => still[at])
-    compare('records', kept(alive.map(({ value }) => value)), kept(values))
+    compare('records', kept(alive), kept(theirs))
   }
   for (const tenant of await dump.tenants()) {
     const [mine, theirs] = [await allEntries(source, tenant), await allEntries(target, tenant)]

@@ -46,6 +46,8 @@ export async function moveStore(options: MoveOptions): Promise<Moved> {
     const target = await openPostgresStore({ url, schema, clock: systemClock })
     try {
       const mark = { from: options.from, to: shownOf(url, schema) }
+      const marks = { source: await readMark(source.records), target: await readMark(target.records) }
+      if (marks.source?.done && marks.source.to === mark.to && !marks.target) throw isDone(mark)
       await claimTarget(target, before.calls + before.records + before.audit === 0, mark)
       const moved = await moveInto(source, target, options)
       const { calls } = await countRows(url, schema)
@@ -75,9 +77,9 @@ function openSource(from: string): Source {
 
 async function claimTarget(target: Store, isEmpty: boolean, mark: Mark): Promise<void> {
   const found = await readMark(target.records)
-  // With the mark of an interrupted move, no server can have started. Its own node may still count as alive.
-  const nodes = found ? [] : ((await target.nodes?.()) ?? [])
-  if (nodes.length > 1)
+  // A move is a node without facts. One that was killed may still count as alive. Old servers told nothing at all.
+  const servers = ((await target.nodes?.()) ?? []).filter(({ facts, schema }) => facts || schema === undefined)
+  if (servers.length > 0)
     throw new Fault('conflict', `Servers use ${mark.to}. Stop them, or name another --schema.`, {
       code: 'TARGET_IN_USE',
     })
@@ -95,7 +97,8 @@ async function moveInto(source: Source, target: Store, options: MoveOptions): Pr
   try {
     const files = createFileObjects({ folder: join(from, 'objects'), clock: systemClock })
     const objects = bucket ? await copyObjects(source.dump, files, bucket, progress) : 0
-    const check = await compareStores(source, target)
+    const { readExpiries } = await import('../../../stores/postgres/operate/record-expiries.ts')
+    const check = await compareStores(source, target, (keys) => readExpiries(options.to, schema, keys))
     if (!check) throw differs('Some calls, records or audit entries differ.', schema)
     return { ...check, objects }
   } finally {
@@ -107,6 +110,15 @@ async function openBucket(url: string, env: NodeJS.ProcessEnv): Promise<ObjectSt
   const { openS3Objects } = await import('../../../objects/s3/index.ts')
   const log = createLog({ level: 'silent' })
   return openS3Objects({ url, clock: systemClock, log, env, conceal: () => () => {} })
+}
+
+/** A move that was killed at its very end did not say so. */
+function isDone({ from, to }: Mark): Fault {
+  return new Fault(
+    'conflict',
+    `All calls in ${from} were moved to ${to} and compared. Start the servers with --store and that address.`,
+    { code: 'MOVE_DONE' },
+  )
 }
 
 function differs(what: string, schema: string): Fault {

@@ -13,22 +13,13 @@ import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { encodeArray } from '../sql/arrays.ts'
 import { decodeText, encodeText } from '../sql/plain-text.ts'
-import { dueSource, putDue, type Tables } from '../tables.ts'
+import type { Tables } from '../tables.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
 import type { Callers } from './callers.ts'
+import { createInserts, currentOf, type Insert, type InsertKind, type Inserts, isNew } from './inserts.ts'
 import { requestKey } from './keys.ts'
 import type { CallReads } from './reads.ts'
-import {
-  ALIAS,
-  type CallRow,
-  type Encoded,
-  encodeAliasFixed,
-  encodeCall,
-  isUsual,
-  OPEN,
-  RARE_COLUMNS,
-  USUAL_COLUMNS,
-} from './rows.ts'
+import { ALIAS, type CallRow, type Encoded, encodeAliasFixed, encodeCall, isUsual } from './rows.ts'
 
 const CREATED: Created = { kind: 'created' }
 const RECORDS_DIFFER: Acceptance = { kind: 'records-differ' }
@@ -48,18 +39,19 @@ export interface AcceptanceParts {
   fresh: FreshCalls
   now(): number
   /** After the commit. */
-  accepted(instances: readonly Instance[], generation: number): void
+  accepted(instance: Instance, generation: number): void
 }
 
 type AcceptItem = Item<Encoded, Acceptance>
 
 export class AcceptedCalls {
   readonly #parts: AcceptanceParts
-  readonly #usual: Kind
-  readonly #rare: Kind
-  /** A usual call that this node starts at once. */
   readonly #fresh: Kind
+  readonly #queued: Kind
+  readonly #rare: Kind
   readonly #standing: Statement
+  /** Those of some calls that are in a generation. */
+  readonly #present: (generation: number) => Statement
   readonly #vacateCall: (generation: number) => Statement
   readonly #vacateAlias: (generation: number) => Statement
   readonly #insertAlias: (generation: number) => Statement
@@ -67,9 +59,12 @@ export class AcceptedCalls {
   constructor(parts: AcceptanceParts) {
     this.#parts = parts
     const { tables, generations } = parts
-    this.#usual = this.#kind('accept', 'usual')
-    this.#rare = this.#kind('accept rare', 'rare')
-    this.#fresh = this.#kind('accept fresh', 'fresh')
+    this.#fresh = this.#kind('fresh')
+    this.#queued = this.#kind('queued')
+    this.#rare = this.#kind('rare')
+    this.#present = perGeneration((generation) =>
+      statement(`SELECT id FROM ${tables.calls(generation)} WHERE id = ANY ($1::uuid[])`),
+    )
     this.#standing = statement(`SELECT EXISTS (SELECT FROM ${tables.nodes} WHERE node = $1) AS member,
       (${currentOf(tables)}) AS current`)
     // The new request id contains the instance id, so no caller can have chosen it. An entry keeps the id it was made for.
@@ -107,12 +102,8 @@ export class AcceptedCalls {
       const terms = { lanes, bytes: call.args.length }
       if (!isUsual(instance)) return writes.add(this.#rare.shape, call, terms)
       // A call that is refused at once is not in doubt.
-      if (writes.refusal || !fresh.send(instance, now())) return writes.add(this.#usual.shape, call, terms)
-      return writes.add(this.#fresh.shape, call, terms).catch((fault: Fault) => {
-        if (fault.kind === 'unavailable') fresh.doubt(instance.id)
-        else fresh.refused(instance.id)
-        throw fault
-      })
+      const { shape } = !writes.refusal && fresh.send(instance, now()) ? this.#fresh : this.#queued
+      return writes.add(shape, call, terms)
     }
     const shape: Shape<Encoded, Acceptance> = {
       key: `accept with more ${instance.id}`,
@@ -120,7 +111,7 @@ export class AcceptedCalls {
       run: (session, [item]) => this.#acceptWith(session, item as AcceptItem, more),
     }
     const recordLanes = (more.records ?? []).map(({ key }) => `record ${key}`)
-    const over = more.over === undefined ? [] : [`call ${more.over}`]
+    const over = more.over === undefined ? [] : [more.over]
     return writes.add(shape, call, { lanes: [...new Set([...lanes, ...over, ...recordLanes])] })
   }
 
@@ -131,39 +122,59 @@ export class AcceptedCalls {
       most: 1,
       run: (session, [item]) => this.#insertOne(session, item as Item<Alias, Created | Taken>, key),
     }
-    return this.#parts.writes.add(shape, alias, { lanes: [`request ${key}`, `call ${alias.instanceId}`] })
+    return this.#parts.writes.add(shape, alias, { lanes: [key, alias.instanceId] })
   }
 
-  #kind(key: string, kind: InsertKind): Kind {
-    const { tables, generations } = this.#parts
-    const inserts = perList(generations, () => insertsOf(tables, generations, kind))
-    return {
-      inserts,
-      shape: { key, most: MOST, run: (session, items) => this.#acceptAll(session, items, inserts) },
+  #kind(kind: InsertKind): Kind {
+    const { tables, generations, fresh } = this.#parts
+    const insertsFor = createInserts(tables, generations, kind)
+    const shape: Shape<Encoded, Acceptance> = {
+      key: `accept ${kind}`,
+      most: MOST,
+      run: (session, items) => this.#acceptAll(session, items, insertsFor),
     }
+    const failed = ({ instance }: Encoded, fault: Fault) => {
+      if (fault.kind === 'unavailable') fresh.doubt(instance.id)
+      else fresh.refused(instance.id)
+    }
+    return { insertsFor, shape: kind === 'fresh' ? { ...shape, failed } : shape }
   }
 
   /** Without a conflict, which is the usual case, a plain INSERT takes 3 to 6 µs less for each call. */
-  async #acceptAll(session: Session, given: readonly AcceptItem[], inserts: () => Inserts): Promise<void> {
+  async #acceptAll(session: Session, given: readonly AcceptItem[], insertsFor: Kind['insertsFor']): Promise<void> {
     // In the order of a unique index, so that two nodes with the same keys do not wait for each other.
     const items = [...given].sort((a, b) => (a.value.requestKey < b.value.requestKey ? -1 : 1))
     const node = this.#parts.node()
-    const { plain, patient, generation } = inserts()
+    const { plain, patient, generation } = insertsFor(items)
     await this.#parts.callers.write(
       session,
       generation,
       items.map(({ value }) => value.caller),
     )
     const refused =
-      (await this.#insertPlain(session, items, plain, node)) ?? (await this.#insert(session, items, patient, node))
+      (await this.#insertPlain(session, items, plain, node)) ??
+      (await this.#insertPatient(session, items, patient, node))
     if (refused.length === 0) return
     await this.#checkStanding(session, patient, node)
     const taken: (Acceptance | Fault)[] = []
     for (const item of refused) taken.push(await this.#takenBy(session, item))
-    refused.forEach((item, at) => void settle(item, taken[at] as Acceptance | Fault, this.#parts.fresh))
+    refused.forEach((item, at) => {
+      const result = taken[at] as Acceptance | Fault
+      if (patient.fresh) this.#tellFresh(item.value.instance.id, result)
+      settle(item, result)
+    })
   }
 
-  /** `undefined` if a call conflicts with one in the same generation. Then none of them was inserted. */
+  #tellFresh(id: string, result: Acceptance | Fault): void {
+    const { fresh } = this.#parts
+    if (!(result instanceof Fault) && result.kind === 'created') fresh.accepted(id)
+    else fresh.refused(id)
+  }
+
+  /**
+   * Settles the calls that it inserted, and returns the others. `undefined` if a call conflicts with one in the same
+   * generation. Then none of them was inserted.
+   */
   async #insertPlain(
     session: Session,
     items: readonly AcceptItem[],
@@ -172,29 +183,25 @@ export class AcceptedCalls {
   ): Promise<readonly AcceptItem[] | undefined> {
     if (items.some(({ uncertain }) => uncertain)) return undefined
     try {
-      return await this.#insert(session, items, plain, node)
+      const { count } = await session.query(plain, valuesOf(items, plain, node))
+      if (count === items.length) return this.#created(items, plain)
     } catch (thrown) {
       if (!isDuplicate(thrown)) throw thrown
       return undefined
     }
+    const ids = items.map(({ value }) => value.instance.id)
+    const { rows } = await session.query<{ id: string }>(this.#present(plain.generation), [encodeArray('uuid', ids)])
+    return this.#createdOnly(items, rows, plain)
   }
 
-  /** Settles the calls that it inserted, and returns the others. */
-  async #insert(
+  async #insertPatient(
     session: Session,
     items: readonly AcceptItem[],
-    insert: Insert,
+    patient: Insert,
     node: number,
   ): Promise<readonly AcceptItem[]> {
-    const { rows } = await session.query<{ id: string }>(insert, this.#valuesOf(items, insert, node))
-    if (rows.length === items.length) {
-      this.#created(items, insert.generation)
-      return []
-    }
-    const inserted = new Set(rows.map(({ id }) => id))
-    const isIn = ({ value }: AcceptItem) => inserted.has(value.instance.id)
-    this.#created(items.filter(isIn), insert.generation)
-    return items.filter((item) => !isIn(item))
+    const { rows } = await session.query<{ id: string }>(patient, valuesOf(items, patient, node))
+    return this.#createdOnly(items, rows, patient)
   }
 
   /**
@@ -209,22 +216,23 @@ export class AcceptedCalls {
     if (current !== generation || (fresh && !member)) throw new SendAgain()
   }
 
-  #valuesOf(items: readonly AcceptItem[], { columns }: Insert, node: number): unknown[] {
-    const arrays = columns.map(({ type, read }) =>
-      encodeArray(
-        type,
-        items.map(({ value }) => read(value)),
-      ),
-    )
-    return [...arrays, node]
+  #createdOnly(items: readonly AcceptItem[], rows: readonly { id: string }[], insert: Insert): AcceptItem[] {
+    const inserted = new Set(rows.map(({ id }) => id))
+    const isIn = ({ value }: AcceptItem) => inserted.has(value.instance.id)
+    this.#created(items.filter(isIn), insert)
+    return items.filter((item) => !isIn(item))
   }
 
-  #created(items: readonly AcceptItem[], generation: number): void {
-    this.#parts.accepted(
-      items.map(({ value }) => value.instance),
-      generation,
-    )
-    for (const item of items) settle(item, CREATED, this.#parts.fresh)
+  /** Returns the calls that were not created: none. */
+  #created(items: readonly AcceptItem[], { generation, fresh: isFresh }: Insert): AcceptItem[] {
+    const { accepted, fresh } = this.#parts
+    for (const item of items) {
+      const { instance } = item.value
+      accepted(instance, generation)
+      if (isFresh) fresh.accepted(instance.id)
+      item.done(CREATED)
+    }
+    return []
   }
 
   /** Why a call was not inserted. */
@@ -247,7 +255,7 @@ export class AcceptedCalls {
 
   /** One call with further changes, in a transaction of its own. */
   async #acceptWith(session: Session, item: AcceptItem, { over, records = [] }: AcceptMore): Promise<void> {
-    const { patient, generation } = (isUsual(item.value.instance) ? this.#usual : this.#rare).inserts()
+    const { patient, generation } = (isUsual(item.value.instance) ? this.#queued : this.#rare).insertsFor([item])
     const { instance, requestKey: key, caller } = item.value
     const node = this.#parts.node()
     await this.#parts.callers.write(session, generation, [caller])
@@ -259,7 +267,7 @@ export class AcceptedCalls {
         if (!(await this.#parts.records.apply(session, records))) return refuse(RECORDS_DIFFER)
         await this.#vacate(session, key, instance, over)
       }
-      const { rows } = await session.query(patient, this.#valuesOf([item], patient, node))
+      const { rows } = await session.query(patient, valuesOf([item], patient, node))
       if (rows.length === 0) {
         await this.#checkStanding(session, patient, node)
         return refuse(await this.#takenBy(session, item))
@@ -267,8 +275,14 @@ export class AcceptedCalls {
       if (over === undefined && !(await this.#parts.records.apply(session, records))) return refuse(RECORDS_DIFFER)
       return { commit: true, value: CREATED }
     })
-    if (decided === CREATED) this.#parts.accepted([instance], generation)
-    settle(item, decided, this.#parts.fresh)
+    if (decided === CREATED) this.#parts.accepted(instance, generation)
+    settle(item, await this.#keptIn(session, decided, over))
+  }
+
+  /** The call that should give up its request id has kept it, because nothing was committed. */
+  async #keptIn(session: Session, decided: Acceptance | Fault, over: string | undefined): Promise<Acceptance | Fault> {
+    if (!('instance' in decided) || decided.instance.id !== over) return decided
+    return { ...decided, instance: (await this.#parts.reads.one(session, over)) ?? decided.instance }
   }
 
   async #vacate(session: Session, key: string, instance: Instance, over: string): Promise<void> {
@@ -307,12 +321,20 @@ export class AcceptedCalls {
   }
 }
 
-function settle(item: AcceptItem, result: Acceptance | Fault, fresh: FreshCalls): void {
-  const { id } = item.value.instance
-  if (result instanceof Fault || result.kind !== 'created') fresh.refused(id)
-  else fresh.accepted(id)
+function settle(item: AcceptItem, result: Acceptance | Fault): void {
   if (result instanceof Fault) item.fail(result)
   else item.done(result)
+}
+
+function valuesOf(items: readonly AcceptItem[], { columns }: Insert, node: number): unknown[] {
+  const values: unknown[] = columns.map(({ type, read }) =>
+    encodeArray(
+      type,
+      items.map(({ value }) => read(value)),
+    ),
+  )
+  values.push(node)
+  return values
 }
 
 function requestKeyOf({ tenant, owner, request_id }: CallRow): string {
@@ -320,79 +342,10 @@ function requestKeyOf({ tenant, owner, request_id }: CallRow): string {
 }
 
 function lanesOf({ instance, requestKey: key, keyHash }: Encoded): string[] {
-  const lanes = [`call ${instance.id}`, `request ${key}`]
-  if (keyHash !== undefined) lanes.push(`key ${keyHash}`)
-  return lanes
+  return keyHash === undefined ? [instance.id, key] : [instance.id, key, keyHash]
 }
 
 interface Kind {
   shape: Shape<Encoded, Acceptance>
-  inserts(): Inserts
-}
-
-interface Insert extends Statement {
-  columns: typeof USUAL_COLUMNS
-  /** It inserts nothing if this is not the current one. */
-  generation: number
-  /** It inserts nothing if this node is taken for dead. */
-  fresh: boolean
-}
-
-interface Inserts {
-  generation: number
-  /** Fails as a whole if one of the calls conflicts with another of the same generation. */
-  plain: Insert
-  /** Leaves out the calls that conflict. */
-  patient: Insert
-}
-
-type InsertKind = 'usual' | 'rare' | 'fresh'
-
-const currentOf = ({ generations }: Tables) => `SELECT number FROM ${generations} WHERE state = 'current'`
-
-/**
- * The generation takes new calls, and no older one has a row with one of these keys of `u`. `keys` has all values of each
- * as an array, and they are looked up once for the whole statement.
- */
-function isNew(tables: Tables, { current, live }: Generations, keys: Readonly<Record<string, string>>): string {
-  const older = live.filter((generation) => generation !== current)
-  const absent = Object.entries(keys).map(([key, values]) => {
-    const looks = older.map(
-      (generation) => `SELECT ${key} FROM ${tables.calls(generation)} WHERE ${key} = ANY (${values})`,
-    )
-    return `(u.${key} IS NULL OR u.${key} <> ALL (ARRAY(${looks.join(' UNION ALL ')})))`
-  })
-  return [`(${currentOf(tables)}) = ${current}`, ...absent].join(' AND ')
-}
-
-function insertsOf(tables: Tables, generations: Generations, kind: InsertKind): Inserts {
-  const generation = generations.current
-  const columns = kind === 'rare' ? [...USUAL_COLUMNS, ...RARE_COLUMNS] : USUAL_COLUMNS
-  const literals = kind === 'rare' ? [] : RARE_COLUMNS
-  const names = columns.map(({ name }) => name)
-  const into = [...names, ...literals.map(({ name }) => name), 'node']
-  const node = `$${columns.length + 1}::integer`
-  const select = [
-    ...names.map((name) => (name === 'state' ? 'u.state::"char"' : `u.${name}`)),
-    ...literals.map(({ usual }) => usual),
-    node,
-  ]
-  const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
-  const from = `unnest(${arrays.join(', ')}) AS u (${names.join(', ')})`
-  const valuesOf = (key: string) => arrays[names.indexOf(key)] as string
-  const keys = { request_key: valuesOf('request_key'), key_hash: valuesOf('key_hash') }
-  const where = `WHERE ${isNew(tables, generations, keys)}`
-  const make = (text: string): Insert => ({ ...statement(text), columns, generation, fresh: kind === 'fresh' })
-  const insert = (conflict: string) => {
-    const head = `INSERT INTO ${tables.calls(generation)} AS c (${into.join(', ')}) SELECT ${select.join(', ')} FROM ${from}`
-    // The lock keeps others from taking over this node's calls until these are committed, and can be seen.
-    if (kind === 'fresh')
-      return `WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = ${node} FOR KEY SHARE)
-        ${head} CROSS JOIN me ${where} ${conflict} RETURNING id`
-    return `WITH new AS (
-        ${head} ${where} ${conflict}
-        RETURNING c.id, c.operation, c.due_at, c.expires_at, c.attempt, c.state, ${dueSource('c')}
-      ), queued AS (${putDue(tables, generation, 'new', `WHERE f.state IN (${OPEN})`)}) SELECT id FROM new`
-  }
-  return { generation, plain: make(insert('')), patient: make(insert('ON CONFLICT DO NOTHING')) }
+  insertsFor(items: readonly AcceptItem[]): Inserts
 }

@@ -7,7 +7,7 @@ import type { Advanced, Change } from '../../../core/ports/store.ts'
 import { type Session, type Statement, statement, transaction } from '../connect/session.ts'
 import { type Generations, perGeneration } from '../generations/generations.ts'
 import type { FreshCalls } from '../nodes/fresh-calls.ts'
-import type { HeldCalls } from '../nodes/held-calls.ts'
+import type { Held, HeldCalls } from '../nodes/held-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { type Element, type ElementType, encodeArray } from '../sql/arrays.ts'
 import { encodeId } from '../sql/ids.ts'
@@ -38,8 +38,8 @@ interface Marked {
   /** Of the call. */
   id: string
   change: Change
-  /** The instance as this node knows it, if it runs it. The result is then computed here, and not sent back. */
-  before: Instance | undefined
+  /** The call as this node knows it, if it runs it. The result is then computed here, and not sent back. */
+  held: Held | undefined
   /** It has no row in `due`. */
   fresh: boolean
   mark: number
@@ -47,10 +47,16 @@ interface Marked {
 
 type AdvanceItem = Item<Marked, Advanced>
 
+interface AdvanceShape extends Shape<Marked, Advanced> {
+  updateIn: UpdateIn
+}
+
 export class AdvancedCalls {
   readonly #parts: AdvanceParts
   /** One for each combination of columns. */
-  readonly #shapes = new Map<string, Shape<Marked, Advanced> & { updateIn: UpdateIn }>()
+  readonly #shapes = new Map<string, AdvanceShape>()
+  /** The last one, because most changes in a row are alike. */
+  #last: { to: Change['to']; from: Change['from']; columns: number; shape: AdvanceShape } | undefined
 
   constructor(parts: AdvanceParts) {
     this.#parts = parts
@@ -58,46 +64,86 @@ export class AdvancedCalls {
 
   advance(change: Change): Promise<Advanced> {
     const { writes, newMark, held, fresh } = this.#parts
-    const lane = `call ${change.id}`
-    const { records } = change
+    const { id, records } = change
     if (records && records.length > 0) {
-      const lanes = [lane, ...records.map(({ key }) => `record ${key}`)]
-      const marked = { id: change.id, change, before: undefined, fresh: false, mark: newMark() }
-      return alone(
-        writes,
-        `advance ${change.id}`,
-        (session, uncertain) => this.#advanceWith(session, marked, uncertain),
-        {
-          lanes: [...new Set(lanes)],
-        },
-      )
+      const lanes = [id, ...records.map(({ key }) => `record ${key}`)]
+      const marked = { id, change, held: undefined, fresh: false, mark: newMark() }
+      return alone(writes, `advance ${id}`, (session, uncertain) => this.#advanceWith(session, marked, uncertain), {
+        lanes: [...new Set(lanes)],
+      })
     }
-    const before = isTerminal(change.to) ? held.get(change.id) : undefined
-    const isFresh = before !== undefined && fresh.isFresh(change.id)
-    const marked = { id: change.id, change, before, fresh: isFresh, mark: newMark() }
+    const standing = isTerminal(change.to) ? held.entry(id) : undefined
+    const isHeld = change.attempt === undefined || change.attempt === standing?.instance.attempt
+    const known = isHeld ? standing : undefined
+    const marked = { id, change, held: known, fresh: known !== undefined && fresh.isFresh(id), mark: newMark() }
     const bytes = change.outcome?.kind === 'result' ? 200 : 0
-    return writes.add(this.#shapeOf(marked), marked, { lanes: [lane], bytes })
+    return writes.add(this.#shapeOf(marked), marked, { lanes: [id], bytes })
   }
 
-  #shapeOf(marked: Marked): Shape<Marked, Advanced> & { updateIn: UpdateIn } {
-    const { change, before, fresh } = marked
-    const known = before !== undefined
-    const key = `advance ${keyOf(change)} ${known} ${fresh}`
-    const found = this.#shapes.get(key)
-    if (found) return found
-    const updateIn = perGeneration((generation) => updateOf(this.#parts.tables, generation, change, known, fresh))
-    const shape = {
-      key,
-      most: MOST,
-      updateIn,
-      run: (session: Session, items: readonly AdvanceItem[]) => this.#advanceAll(session, items, updateIn),
-    }
+  #shapeOf({ change, held, fresh }: Marked): AdvanceShape {
+    const { to, from } = change
+    const columns = columnsIn(change) | (held ? KNOWN : 0) | (fresh ? FRESH : 0)
+    const last = this.#last
+    if (last && last.columns === columns && last.to === to && last.from === from) return last.shape
+    const key = `advance ${to} ${from.map(letterOf).join('')} ${columns}`
+    const shape = this.#shapes.get(key) ?? this.#newShape(key, change, held !== undefined, fresh)
     this.#shapes.set(key, shape)
+    this.#last = { to, from, columns, shape }
     return shape
   }
 
-  async #advanceAll(session: Session, given: readonly AdvanceItem[], updateIn: UpdateIn): Promise<void> {
-    const items = [...given].sort((a, b) => (a.value.id < b.value.id ? -1 : 1))
+  #newShape(key: string, change: Change, known: boolean, fresh: boolean): AdvanceShape {
+    const { tables } = this.#parts
+    const updateIn = perGeneration((generation) => updateOf(tables, generation, change, false, false))
+    const endIn = known ? perGeneration((generation) => updateOf(tables, generation, change, true, fresh)) : undefined
+    return {
+      key,
+      most: MOST,
+      updateIn,
+      run: async (session, items) => {
+        const ordered = [...items].sort((a, b) => (a.value.id < b.value.id ? -1 : 1))
+        if (endIn && (await this.#endKnown(session, ordered, endIn))) return
+        await this.#advanceAll(session, ordered, updateIn)
+      },
+    }
+  }
+
+  /**
+   * Ends calls that this node runs. They are where this node last saw them, and have the revision that it knows, so the
+   * count of the changed ones is the only answer that is needed. False if it is not as expected: then it is not known
+   * which of them have ended.
+   */
+  async #endKnown(session: Session, items: readonly AdvanceItem[], endIn: UpdateIn): Promise<boolean> {
+    const { generations } = this.#parts
+    const generation = (items[0] as AdvanceItem).value.held?.generation as number
+    const isThere = ({ value }: AdvanceItem) => value.held?.generation === generation
+    if (!generations.live.includes(generation) || !items.every(isThere)) return false
+    const before = items.map(({ value }) => value.held?.instance as Instance)
+    const { columns, ...end } = endIn(generation)
+    const values = columns.map(({ type, read }) =>
+      encodeArray(
+        type,
+        items.map(({ value }) => read(value)),
+      ),
+    )
+    const { count } = await session.query(end, values)
+    if (count !== items.length) return false
+    items.forEach((item, at) => {
+      const { change, held } = item.value
+      item.done(this.#ended(applyChange(before[at] as Instance, change), held?.node ?? null))
+    })
+    return true
+  }
+
+  #ended(instance: Instance, node: number | null): Advanced {
+    const { held, fresh, changed } = this.#parts
+    fresh.done(instance.id)
+    held.ended(instance.id)
+    changed(instance, node)
+    return { applied: true, instance }
+  }
+
+  async #advanceAll(session: Session, items: readonly AdvanceItem[], updateIn: UpdateIn): Promise<void> {
     const values = items.map(({ value }) => value)
     const applied = new Map<string, Advanced>()
     const standing = await changeInPlace(session, this.#parts, values, async (generation, group) => {
@@ -106,7 +152,7 @@ export class AdvancedCalls {
     })
     for (const item of items) {
       const { id } = item.value
-      item.done(applied.get(id) ?? this.#refused(item.value, item.uncertain, standing.get(id)))
+      item.done(applied.get(id) ?? this.#refused(item.value, standing.get(id)))
     }
   }
 
@@ -114,46 +160,29 @@ export class AdvancedCalls {
   async #apply(
     session: Session,
     items: readonly Marked[],
-    { columns, known, ...update }: Update,
+    { columns, ...update }: Update,
   ): Promise<Map<string, Advanced>> {
     const values = columns.map(({ type, read }) => encodeArray(type, items.map(read)))
     const { rows } = await session.query<CallRow>(update, values)
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    const applied = new Map<string, Advanced>()
-    const unsure: Marked[] = []
-    for (const marked of items) {
-      const row = byId.get(marked.id)
-      if (!row) continue
-      // Another node has changed it since: what this node knows is old.
-      if (known && marked.before?.revision !== row.revision - 1) unsure.push(marked)
-      else applied.set(marked.id, this.#took(marked, known ? undefined : row, row.node))
-    }
-    if (unsure.length === 0) return applied
-    const current = await this.#parts.reads.rows(
-      session,
-      unsure.map(({ id }) => id),
-    )
-    for (const marked of unsure) {
-      const row = current.get(marked.id)
-      applied.set(marked.id, row ? this.#took(marked, row, row.node) : { applied: true })
-    }
-    return applied
+    const byId = new Map(items.map((marked) => [marked.id, marked]))
+    return new Map(rows.map((row) => [row.id, this.#took(byId.get(row.id) as Marked, row)]))
   }
 
-  #took({ change, before }: Marked, row: CallRow | undefined, node: number | null): Advanced {
+  #took({ change }: Marked, row: CallRow): Advanced {
     const { held, fresh, changed } = this.#parts
     fresh.done(change.id)
-    const stored = row ? decodeCall(row) : applyChange(before as Instance, change)
+    const stored = decodeCall(row)
     // The outcome in the change may have details that are not stored, for a caller that waits on this node.
     const instance = change.outcome ? { ...stored, outcome: change.outcome } : stored
     held.changed(instance)
-    changed(instance, node)
+    changed(instance, row.node)
     return { applied: true, instance }
   }
 
-  #refused(marked: Marked, uncertain: boolean, row: CallRow | undefined): Advanced {
+  /** The mark shows that an earlier try of the same change was committed. */
+  #refused(marked: Marked, row: CallRow | undefined): Advanced {
     if (!row) return { applied: false }
-    if (uncertain && row.mark === marked.mark) return this.#took(marked, row, row.node)
+    if (row.mark === marked.mark) return this.#took(marked, row)
     const instance = decodeCall(row)
     this.#parts.held.changed(instance)
     return { applied: false, instance }
@@ -166,14 +195,14 @@ export class AdvancedCalls {
     const standing = async () => (await reads.rows(session, [change.id])).get(change.id)
     if (uncertain) {
       const row = await standing()
-      if (row?.mark === marked.mark) return this.#took(marked, row, row.node)
+      if (row?.mark === marked.mark) return this.#took(marked, row)
     }
     const { updateIn } = this.#shapeOf(marked)
     const result = await transaction<'applied' | 'differ' | 'refused'>(session, async () => {
       if (!(await records.apply(session, change.records ?? []))) return { commit: false, value: 'differ' }
       const changed = new Set<string>()
       await changeInPlace(session, this.#parts, [marked], async (generation) => {
-        const { columns, known: _, ...update } = updateIn(generation)
+        const { columns, ...update } = updateIn(generation)
         const values = columns.map(({ type, read }) => encodeArray(type, [read(marked)]))
         if ((await session.query(update, values)).rows.length === 1) changed.add(marked.id)
         return changed
@@ -181,7 +210,7 @@ export class AdvancedCalls {
       return changed.size === 1 ? { commit: true, value: 'applied' } : { commit: false, value: 'refused' }
     })
     const row = await standing()
-    if (result === 'applied' && row) return this.#took(marked, row, row.node)
+    if (result === 'applied' && row) return this.#took(marked, row)
     const instance = row && decodeCall(row)
     return {
       applied: false,
@@ -200,7 +229,6 @@ interface ChangeColumn {
 
 interface Update extends Statement {
   columns: readonly ChangeColumn[]
-  known: boolean
 }
 
 type UpdateIn = (generation: number) => Update
@@ -219,43 +247,49 @@ const SET: readonly { name: string; type: ElementType; read(change: Change): str
   { name: 'waiting', type: 'text', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
 ]
 
-const has = ({ name }: (typeof SET)[number], change: Change): boolean =>
-  FIELDS[name as keyof typeof FIELDS](change) !== undefined
+/** Bits of a shape, beside those of the columns. */
+const KNOWN = 1 << 20
+const FRESH = 1 << 21
 
-/** Whether a column is set, without encoding its value. */
-const FIELDS = {
-  due_at: ({ dueAt }: Change) => dueAt,
-  outcome: ({ outcome }: Change) => outcome,
-  settled: ({ settled }: Change) => settled,
-  failures: ({ failures }: Change) => failures,
-  expires_at: ({ expiresAt }: Change) => expiresAt,
-  keep_until: ({ keepUntil }: Change) => keepUntil,
-  ended_at: ({ endedAt }: Change) => endedAt,
-  audit: ({ audit }: Change) => audit,
-  extras: ({ extras }: Change) => extras,
-  waiting: ({ waiting }: Change) => waiting ?? undefined,
-}
-
-function keyOf(change: Change): string {
-  const { to, from, attempt, untold, waiting, releaseKey } = change
-  const columns = SET.map((column) => (has(column, change) ? '1' : '0')).join('')
-  const flags = [attempt !== undefined, untold !== undefined, waiting === null, releaseKey === true]
-  return [to, from.map(letterOf).join(''), columns, flags.map((flag) => (flag ? '1' : '0')).join('')].join(' ')
+/**
+ * A bit for each column of `SET`, in its order, and for each flag that makes another statement. Written out, because it
+ * runs for every end.
+ */
+function columnsIn(change: Change): number {
+  return (
+    (change.dueAt === undefined ? 0 : 1) |
+    (change.outcome === undefined ? 0 : 2) |
+    (change.settled === undefined ? 0 : 4) |
+    (change.failures === undefined ? 0 : 8) |
+    (change.expiresAt === undefined ? 0 : 16) |
+    (change.keepUntil === undefined ? 0 : 32) |
+    (change.endedAt === undefined ? 0 : 64) |
+    (change.audit === undefined ? 0 : 128) |
+    (change.extras === undefined ? 0 : 256) |
+    (change.waiting == null ? 0 : 512) |
+    (change.attempt === undefined ? 0 : 1024) |
+    (change.untold === undefined ? 0 : 2048) |
+    (change.waiting === null ? 4096 : 0) |
+    (change.releaseKey === true ? 8192 : 0)
+  )
 }
 
 function updateOf(tables: Tables, generation: number, change: Change, known: boolean, fresh: boolean): Update {
   const { to, from, attempt, untold, waiting, releaseKey } = change
   const ends = isTerminal(to)
   const columns: ChangeColumn[] = [
-    { name: 'id', type: 'uuid', read: ({ id }) => encodeId(id) },
+    { name: 'id', type: 'uuid', read: known ? ({ id }) => id : ({ id }) => encodeId(id) },
     { name: 'mark', type: 'int8', read: ({ mark }) => mark },
   ]
   const set = [`state = '${letterOf(to)}'`, 'revision = c.revision + 1', 'mark = u.mark']
-  if (attempt !== undefined)
-    columns.push({ name: 'attempt', type: 'int4', read: (marked) => marked.change.attempt as number })
-  for (const column of SET) {
-    const { name, type, read } = column
-    if (!has(column, change)) continue
+  // Every claim raises the revision too, so the revision that this node knows is as good a fence as the attempt.
+  const fence = known ? 'revision' : 'attempt'
+  if (known) columns.push({ name: fence, type: 'int4', read: (marked) => marked.held?.instance.revision ?? null })
+  else if (attempt !== undefined)
+    columns.push({ name: fence, type: 'int4', read: (marked) => marked.change.attempt as number })
+  const wanted = columnsIn(change)
+  for (const [at, { name, type, read }] of SET.entries()) {
+    if (!(wanted & (1 << at))) continue
     columns.push({ name, type, read: (marked) => read(marked.change) ?? null })
     if (!untold || (name !== 'expires_at' && name !== 'keep_until')) {
       set.push(`${name} = u.${name}`)
@@ -275,19 +309,23 @@ function updateOf(tables: Tables, generation: number, change: Change, known: boo
   // Only kept calls are swept by time. A value that stays the same leaves the index alone.
   if (generation === KEPT && (ends || change.keepUntil !== undefined))
     set.push(`sweep_at = least(c.sweep_at, ${keepUntilIn(change)})`)
-  const fence = attempt === undefined ? '' : ' AND c.attempt = u.attempt'
+  const fenced = known || attempt !== undefined ? ` AND c.${fence} = u.${fence}` : ''
   const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
-  const returned = known ? 'c.id, c.revision, c.node' : `${columnsOf(generation)}, ${dueSource('c')}`
-  const caller = known ? '' : `JOIN ${tables.callers(generation)} k ON true`
-  const update = `UPDATE ${tables.calls(generation)} c SET ${set.join(', ')}
-    FROM unnest(${arrays.join(', ')}) AS u (${columns.map(({ name }) => name).join(', ')}) ${caller}
-    WHERE c.id = u.id AND c.state IN (${lettersOf(from)})${fence} AND c.mark IS DISTINCT FROM u.mark
-      ${known ? '' : 'AND k.hash = c.caller'} RETURNING ${returned}`
-  if (fresh) return { ...statement(update), columns, known }
+  const source = `FROM unnest(${arrays.join(', ')}) AS u (${columns.map(({ name }) => name).join(', ')})`
+  const where = `WHERE c.id = u.id AND c.state IN (${lettersOf(from)})${fenced}`
+  const update = `UPDATE ${tables.calls(generation)} c SET ${set.join(', ')} ${source}`
+  if (fresh) return { ...statement(`${update} ${where}`), columns }
+  // A call that this node has claimed has a row in `due`, so the rows that are removed are as many as the ends.
+  if (known) {
+    const text = `WITH changed AS (${update} ${where} RETURNING c.id) ${removeDue(tables, 'changed')}`
+    return { ...statement(text), columns }
+  }
+  const changed = `${update} JOIN ${tables.callers(generation)} k ON true
+    ${where} AND c.mark IS DISTINCT FROM u.mark AND k.hash = c.caller
+    RETURNING ${columnsOf(generation)}, ${dueSource('c')}`
   const due = ends ? removeDue(tables, 'changed') : putDue(tables, generation, 'changed')
-  const names = known ? 'id, revision, node' : COLUMN_NAMES
-  const text = `WITH changed AS (${update}), due AS (${due}) SELECT ${names} FROM changed`
-  return { ...statement(text), columns, known }
+  const text = `WITH changed AS (${changed}), due AS (${due}) SELECT ${COLUMN_NAMES} FROM changed`
+  return { ...statement(text), columns }
 }
 
 function keepUntilIn({ keepUntil, untold }: Change): string {

@@ -28,6 +28,8 @@ export class Callers {
   /** The hashes that are stored, of the last generation in which this node wrote. */
   readonly #written = new Set<string>()
   #generation = 0
+  /** The last one: many calls in a row have the same caller. */
+  #last: { of: Who; stored: StoredCaller } | undefined
 
   constructor(tables: Tables) {
     this.#insert = perGeneration((generation) =>
@@ -37,7 +39,16 @@ export class Callers {
   }
 
   /** Throws if the caller is not JSON. */
-  encode({ tenant, owner, caller }: Instance): StoredCaller {
+  encode(instance: Instance): StoredCaller {
+    const last = this.#last
+    if (last && isSame(last.of, instance)) return last.stored
+    const { tenant, owner, caller } = instance
+    const stored = this.#encode(instance)
+    this.#last = { of: { tenant, owner, caller }, stored }
+    return stored
+  }
+
+  #encode({ tenant, owner, caller }: Instance): StoredCaller {
     const text = JSON.stringify(caller)
     const key = `${tenant.length} ${owner.length} ${tenant}${owner}${text}`
     const known = this.#known.get(key)
@@ -73,4 +84,11 @@ export class Callers {
     ])
     if (generation === this.#generation) for (const { hash } of rows) this.#written.add(hash)
   }
+}
+
+type Who = Pick<Instance, 'tenant' | 'owner' | 'caller'>
+
+/** Callers do not change, so the same object is the same caller. */
+function isSame(one: Who, other: Who): boolean {
+  return one.caller === other.caller && one.tenant === other.tenant && one.owner === other.owner
 }

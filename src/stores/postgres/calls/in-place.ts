@@ -31,7 +31,7 @@ export async function changeInPlace<V extends { id: string }>(
   const standing = new Map<string, CallRow>()
   const places = new Map(
     values.map(({ id }) => {
-      const known = held.generationOf(id)
+      const known = held.entry(id)?.generation
       const isLive = known !== undefined && generations.live.includes(known)
       return [id, isLive ? known : generations.guess(id)]
     }),

@@ -19,6 +19,12 @@ export function callerHash(tenant: string, owner: string, caller: string): strin
 
 /** The lengths keep two lists of parts apart that have the same text when joined. */
 function digestOf(...parts: readonly string[]): string {
-  const texts = parts.map(encodeText)
-  return hash('sha256', `${texts.map(({ length }) => length).join(' ')}\n${texts.join('')}`, 'hex').slice(0, 32)
+  let lengths = ''
+  let text = ''
+  for (let at = 0; at < parts.length; at++) {
+    const part = encodeText(parts[at] as string)
+    lengths += at === 0 ? part.length : ` ${part.length}`
+    text += part
+  }
+  return hash('sha256', `${lengths}\n${text}`, 'hex').slice(0, 32)
 }

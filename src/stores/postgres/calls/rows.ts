@@ -6,7 +6,7 @@ import { isTerminal, STATES, type State } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Alias } from '../../../core/ports/store.ts'
 import type { Element, ElementType } from '../sql/arrays.ts'
-import { encodeId, isId } from '../sql/ids.ts'
+import { isId } from '../sql/ids.ts'
 import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
 import type { Callers, StoredCaller } from './callers.ts'
@@ -132,9 +132,8 @@ export interface Column {
 
 export interface Encoded {
   instance: Instance
-  /** 32 digits. */
-  id: string
   caller: StoredCaller
+  /** 32 digits. */
   requestKey: string
   keyHash: string | undefined
   args: string
@@ -147,7 +146,6 @@ export function encodeCall(instance: Instance, callers: Callers): Encoded {
   if (!isId(id)) throw new Fault('internal', `The instance id ${id} is no UUID. Check newId of the environment.`)
   return {
     instance,
-    id: encodeId(id),
     caller: callers.encode(instance),
     requestKey: requestKey(tenant, owner, requestId),
     keyHash: keyHash(instance),
@@ -174,29 +172,71 @@ function encodeFixed(instance: Instance): string | null {
   return null
 }
 
-/** The columns of every accepted call. */
-export const USUAL_COLUMNS: readonly Column[] = [
-  { name: 'id', type: 'uuid', read: (call) => call.id },
+/** The columns that differ from call to call. */
+export const ALWAYS_COLUMNS: readonly Column[] = [
+  { name: 'id', type: 'uuid', read: ({ instance }) => instance.id },
   { name: 'request_key', type: 'uuid', read: (call) => call.requestKey },
-  { name: 'key_hash', type: 'uuid', read: (call) => call.keyHash ?? null },
   { name: 'caller', type: 'uuid', read: (call) => call.caller.hash },
   { name: 'request_id', type: 'text', read: ({ instance }) => encodeText(instance.requestId) },
   { name: 'operation', type: 'text', read: ({ instance }) => encodeText(instance.operation) },
   { name: 'args', type: 'text', read: (call) => call.args },
-  { name: 'fixed', type: 'text', read: (call) => call.fixed },
-  { name: 'extras', type: 'text', read: ({ instance: { extras } }) => (extras ? JSON.stringify(extras) : null) },
-  { name: 'state', type: 'text', read: ({ instance }) => letterOf(instance.state) },
-  { name: 'attempt', type: 'int4', read: ({ instance }) => instance.attempt },
   { name: 'created_at', type: 'int8', read: ({ instance }) => instance.createdAt },
   { name: 'expires_at', type: 'int8', read: ({ instance }) => instance.expiresAt },
   { name: 'keep_until', type: 'int8', read: ({ instance }) => instance.keepUntil },
   { name: 'due_at', type: 'int8', read: ({ instance }) => instance.dueAt ?? null },
-  { name: 'child', type: 'bool', read: ({ instance }) => instance.lineage.length > 0 },
-  { name: 'held', type: 'bool', read: ({ instance }) => instance.extras?.held === true },
 ]
 
+/** A column with a value that most new calls have, as it is in a statement. */
+export interface UsualColumn extends Column {
+  usual: string
+  /** The same for a call that its node starts at once. Default: `usual`. */
+  begun?: string
+}
+
+/** Columns that are sent together if a call of a batch needs one of them. */
+export interface OptionalColumns {
+  columns: readonly UsualColumn[]
+  /** `begun`: the node that accepts the call starts it at once. */
+  isUsual(call: Encoded, begun: boolean): boolean
+}
+
+export const OPTIONAL_COLUMNS: readonly OptionalColumns[] = [
+  {
+    columns: [{ name: 'key_hash', type: 'uuid', usual: 'NULL', read: (call) => call.keyHash ?? null }],
+    isUsual: (call) => call.keyHash === undefined,
+  },
+  {
+    columns: [{ name: 'fixed', type: 'text', usual: 'NULL', read: (call) => call.fixed }],
+    isUsual: (call) => call.fixed === null,
+  },
+  {
+    columns: [
+      { name: 'extras', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.extras) },
+      { name: 'held', type: 'bool', usual: 'false', read: ({ instance }) => instance.extras?.held === true },
+    ],
+    isUsual: ({ instance }) => instance.extras === undefined,
+  },
+  {
+    columns: [
+      { name: 'state', type: 'text', usual: quoted('accepted'), begun: quoted('pending'), read: stateOf },
+      { name: 'attempt', type: 'int4', usual: '0', begun: '1', read: ({ instance }) => instance.attempt },
+      { name: 'child', type: 'bool', usual: 'false', read: ({ instance }) => instance.lineage.length > 0 },
+    ],
+    isUsual: ({ instance: { state, attempt, lineage } }, begun) =>
+      state === (begun ? 'pending' : 'accepted') && attempt === (begun ? 1 : 0) && lineage.length === 0,
+  },
+]
+
+function stateOf({ instance }: Encoded): string {
+  return letterOf(instance.state)
+}
+
+function quoted(state: State): string {
+  return `'${letterOf(state)}'`
+}
+
 /** The columns that have a usual value in a new call. */
-export const RARE_COLUMNS: readonly (Column & { usual: string })[] = [
+export const RARE_COLUMNS: readonly UsualColumn[] = [
   { name: 'revision', type: 'int4', usual: '1', read: ({ instance }) => instance.revision },
   { name: 'settled', type: 'int4', usual: '0', read: ({ instance }) => instance.settled },
   { name: 'failures', type: 'int4', usual: '0', read: ({ instance }) => instance.failures },

@@ -131,7 +131,7 @@ export class SmallChanges {
   }
 
   #add<V extends { id: string }, R>(shape: Shape<V, R>, value: V): Promise<R> {
-    return this.#parts.writes.add(shape, value, { lanes: [`call ${value.id}`] })
+    return this.#parts.writes.add(shape, value, { lanes: [value.id] })
   }
 
   /** The calls that were changed, as they are now, and the rows of the others. */

@@ -62,8 +62,7 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
 
   async function sweepAll(ids: readonly string[], removeObjects: RemoveObjects): Promise<void> {
     await removeObjects(ids)
-    const lanes = ids.map((id) => `call ${id}`)
-    await alone(writes, 'expire', (session) => sweep.remove(session, ids), { lanes })
+    await alone(writes, 'expire', (session) => sweep.remove(session, ids), { lanes: ids })
   }
 
   /** Reads one slice of a generation that is ripe. */

@@ -22,6 +22,8 @@ export class DatabaseClock {
   #measuredMs = 0
   #sinceMs = 0
   #last = 0
+  /** When `#last` was computed. Within a millisecond it stays the same. */
+  #lastMs = Number.NaN
 
   constructor({ clock, log }: DatabaseClockOptions) {
     this.#clock = clock
@@ -42,7 +44,9 @@ export class DatabaseClock {
 
   now(): number {
     const nowMs = this.#clock.monotonicMs()
+    if (nowMs === this.#lastMs) return this.#last
     const aheadMs = this.#slew(nowMs)
+    this.#lastMs = nowMs
     this.#last = Math.max(this.#last, Math.floor(nowMs + aheadMs))
     return this.#last
   }
@@ -58,6 +62,7 @@ export class DatabaseClock {
     this.#measuredMs = measuredMs
     this.#aheadMs = stepMs > CORRECTION_MS ? measuredMs : aheadMs
     this.#sinceMs = this.#clock.monotonicMs()
+    this.#lastMs = Number.NaN
     if (Math.abs(stepMs) <= CORRECTION_MS) return
     this.#log?.warn({ stepMs }, 'the clock of the database server was set; leases and expiries follow it')
   }

@@ -1,7 +1,7 @@
 /**
- * The calls that this node accepted with a lease and that have no row in `due` yet. Most calls end within seconds, so
- * they never need one: accepting and ending such a call writes one row twice. If this node dies, another one finds them
- * by the node's number, among the ids from `low` on.
+ * The calls that this node accepted with a lease or claimed, and that have no row in `due`. Most calls end within
+ * seconds, so they never need one: accepting and ending such a call writes one row twice. If this node dies, another one
+ * finds them by the node's number, among the ids from `low` on.
  */
 import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
@@ -9,8 +9,11 @@ import { BriefMap } from '../../../core/fairness/brief-map.ts'
 import { idAt } from '../sql/ids.ts'
 import type { CountedRow } from '../upkeep.ts'
 
+/** What must be known of such a call. */
+export type FreshFields = Pick<Instance, 'id' | 'tenant' | 'owner' | 'operation' | 'dueAt' | 'expiresAt'>
+
 interface FreshCall {
-  instance: Instance
+  instance: FreshFields
   sinceMs: number
   /**
    * `sending`: not known to be committed. `doubtful`: its answer was lost for good, so that it may turn up.
@@ -40,9 +43,26 @@ export class FreshCalls {
   send(instance: Instance, now: number): boolean {
     const { id, state, attempt, settled, dueAt = 0 } = instance
     const isLeased = !isTerminal(state) && attempt > settled && dueAt > now
-    if (!isLeased || id < this.#low) return false
+    if (!isLeased || id < this.#low || this.#byId.has(id)) return false
     this.#byId.set(id, { instance, sinceMs: this.#monotonicMs(), state: 'sending' })
     return true
+  }
+
+  /**
+   * The same for a call that this node is about to claim. `dueAt` is the end of the lease. A call whose row in `due` is
+   * just being written keeps it.
+   */
+  claim(candidate: FreshFields): boolean {
+    if (candidate.id < this.#low || this.#byId.has(candidate.id)) return false
+    this.#byId.set(candidate.id, { instance: candidate, sinceMs: this.#monotonicMs(), state: 'sending' })
+    return true
+  }
+
+  claimed(instance: Instance): void {
+    const call = this.#byId.get(instance.id)
+    if (!call) return
+    call.instance = instance
+    call.state = 'fresh'
   }
 
   accepted(id: string): void {
@@ -93,13 +113,13 @@ export class FreshCalls {
     for (const { instance, state } of this.#byId.values()) if (state !== 'sending') this.#byId.delete(instance.id)
   }
 
-  /** The calls whose rows must be written: they run for long, or their lease or time is over. */
+  /** The calls whose rows must be written: they run or are in doubt for long, or their lease or time is over. */
   due(now: number): string[] {
     const old = this.#monotonicMs() - OLD_MS
     const found: string[] = []
     for (const { instance, sinceMs, state } of this.#byId.values()) {
       const isOver = (instance.dueAt ?? 0) <= now || instance.expiresAt <= now
-      if (state === 'doubtful' ? isOver : state === 'fresh' && (sinceMs < old || isOver)) found.push(instance.id)
+      if ((state === 'fresh' || state === 'doubtful') && (sinceMs < old || isOver)) found.push(instance.id)
     }
     return found
   }

@@ -6,10 +6,12 @@ import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import { BriefMap } from '../../../core/fairness/brief-map.ts'
 
-interface Held {
+export interface Held {
   instance: Instance
   /** Where it was when this node took it. */
-  generation: number
+  readonly generation: number
+  /** The node that accepted it. `null`: this one. */
+  readonly node: number | null
 }
 
 export class HeldCalls {
@@ -19,13 +21,17 @@ export class HeldCalls {
     return this.#byId.get(id)?.instance
   }
 
-  generationOf(id: string): number | undefined {
-    return this.#byId.get(id)?.generation
+  entry(id: string): Held | undefined {
+    return this.#byId.get(id)
   }
 
   /** This node has accepted the call with a lease, or claimed it. */
-  took(instance: Instance, generation: number): void {
-    if (isRun(instance)) this.#byId.set(instance.id, { instance, generation })
+  took(instance: Instance, generation: number, node: number | null): void {
+    if (isRun(instance)) this.#byId.set(instance.id, { instance, generation, node })
+  }
+
+  ended(id: string): void {
+    this.#byId.delete(id)
   }
 
   /** A newer state of a call. It counts only if this node runs the call. */

@@ -130,7 +130,6 @@ export class Membership {
   async registerAll(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const { writes, fresh } = this.#parts
-    const lanes = ids.map((id) => `call ${id}`)
     fresh.registering(ids)
     try {
       await alone(
@@ -147,7 +146,7 @@ export class Membership {
             return new Set(rows.map(({ id }) => id))
           })
         },
-        { lanes },
+        { lanes: ids },
       )
       fresh.registered(ids)
     } catch (thrown) {

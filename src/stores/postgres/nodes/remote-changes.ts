@@ -29,6 +29,8 @@ export interface RemoteChangesParts {
 const ASKS = '+'
 /** More calls than this are only looked up. */
 const MOST_ASKED = 10_000
+/** Callers that wait for a call most often begin to when it is accepted. */
+const MOST_ACCEPTED = 1_000
 
 const LOOK_EVERY_MS = 100
 /** Calls that run on this node are changed by others rarely. */
@@ -42,6 +44,8 @@ export class RemoteChanges {
   #ended = false
   /** The nodes that asked for hints, by the id of a call that this node runs. */
   readonly #askedFor = new Map<string, Set<number>>()
+  /** The latest calls that this node has accepted. It gets hints of their changes without asking. */
+  readonly #accepted = new Set<string>()
 
   constructor(parts: RemoteChangesParts) {
     this.#parts = parts
@@ -65,7 +69,7 @@ export class RemoteChanges {
       return
     }
     const id = line
-    if (!watchers.watched().has(id)) return
+    if (watchers.revisionOf(id) === undefined) return
     this.#refresh([id]).catch((err) => log?.debug({ err }, 'could not read a changed call; it is read again soon'))
   }
 
@@ -80,10 +84,19 @@ export class RemoteChanges {
     if (!this.#parts.held.get(id)) this.#askedFor.delete(id)
   }
 
+  /** This node has accepted the call. */
+  accepted(id: string): void {
+    this.#accepted.add(id)
+    for (const oldest of this.#accepted) {
+      if (this.#accepted.size <= MOST_ACCEPTED) return
+      this.#accepted.delete(oldest)
+    }
+  }
+
   /** A watch of this call has begun. */
   begin(id: string): void {
     const { held, hint, node } = this.#parts
-    if (!held.get(id)) hint('all', `${ASKS}${node()} ${id}`)
+    if (!held.get(id) && !this.#accepted.has(id)) hint('all', `${ASKS}${node()} ${id}`)
     this.#lookLater()
   }
 
@@ -102,22 +115,21 @@ export class RemoteChanges {
     this.#looking = true
     const { watchers, held, log } = this.#parts
     const all = this.#rounds++ % OWN_EVERY === 0
-    const ids = [...watchers.watched().keys()].filter((id) => all || !held.get(id))
+    const ids = watchers.ids().filter((id) => all || !held.get(id))
     try {
       if (ids.length > 0) await this.#refresh(await this.#changed(ids))
     } catch (err) {
       log?.debug({ err }, 'could not look for changes of other nodes; trying again')
     }
     this.#looking = false
-    if (watchers.watched().size > 0) this.#lookLater()
+    if (watchers.ids().length > 0) this.#lookLater()
   }
 
   #changed(ids: readonly string[]): Promise<string[]> {
     const { batchedReads, watchers, reads } = this.#parts
     return alone(batchedReads, 'revisions', async (session) => {
       const found = await reads.revisions(session, ids)
-      const watched = watchers.watched()
-      return found.filter(({ id, revision }) => revision > (watched.get(id)?.revision ?? 0)).map(({ id }) => id)
+      return found.filter(({ id, revision }) => revision > (watchers.revisionOf(id) ?? 0)).map(({ id }) => id)
     })
   }
 

@@ -16,7 +16,7 @@ export interface SideLineParts {
 
 /** How long hints are collected. Each notification takes a lock of the whole database at its commit. */
 const COLLECT_MS = 10
-/** The server's limit is 8,000 bytes. */
+/** In bytes. The server's limit is 8,000. */
 const MAX_PAYLOAD = 7_000
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5_000
@@ -117,14 +117,19 @@ export class SideLine {
   }
 }
 
-function* joinLines(lines: ReadonlySet<string>): Iterable<string> {
+/** Lines that fit into one notification together. */
+export function* joinLines(lines: ReadonlySet<string>): Iterable<string> {
   let payload = ''
+  let bytes = 0
   for (const line of lines) {
-    if (payload !== '' && payload.length + line.length >= MAX_PAYLOAD) {
+    const lineBytes = Buffer.byteLength(line) + 1
+    if (payload !== '' && bytes + lineBytes > MAX_PAYLOAD) {
       yield payload
       payload = ''
+      bytes = 0
     }
     payload += `${payload && '\n'}${line}`
+    bytes += lineBytes
   }
   if (payload !== '') yield payload
 }

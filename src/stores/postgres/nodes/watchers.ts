@@ -1,44 +1,55 @@
 /** The watchers of instances on this node. Each gets increasing revisions, and none twice. */
 import type { Instance } from '../../../core/call/instance.ts'
 import { tellWatcher } from '../../../core/call/tell-watcher.ts'
+import { BriefMap } from '../../../core/fairness/brief-map.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
 
 type Changed = (instance: Instance) => void
 
+/** An object for each watch, so that the same callback can watch twice and stop one of the two. */
+interface Watch {
+  readonly changed: Changed
+}
+
 interface Watched {
-  listeners: Set<Changed>
-  /** The last revision that was passed on. */
+  watches: readonly Watch[]
+  /** The last revision that was passed on, or that was known when the watch began. */
   revision: number
 }
 
 export interface Watchers {
-  watch(id: string, changed: Changed): () => void
+  /** Passes on revisions above `known`, which is the one that this node has. */
+  watch(id: string, changed: Changed, known?: number): () => void
   tell(instance: Instance): void
-  /** The watched ids, each with the last revision that was passed on. */
-  watched(): ReadonlyMap<string, { readonly revision: number }>
+  /** The watched ids. */
+  ids(): string[]
+  /** The last revision that the watchers of a call know. `undefined`: it has none. */
+  revisionOf(id: string): number | undefined
 }
 
 export function createWatchers(log: Log | undefined): Watchers {
-  const byId = new Map<string, Watched>()
+  const byId = new BriefMap<Watched>()
 
   return {
-    watch(id, changed) {
-      // A new function for each watch, so that the same callback can watch twice and stop one of the two.
-      const listener: Changed = (instance) => changed(instance)
-      const watched = byId.get(id) ?? { listeners: new Set(), revision: 0 }
-      watched.listeners.add(listener)
-      byId.set(id, watched)
+    watch(id, changed, known = 0) {
+      const watch: Watch = { changed }
+      const before = byId.get(id)
+      const watched = before ?? { watches: [watch], revision: known }
+      if (before) before.watches = [...before.watches, watch]
+      else byId.set(id, watched)
       return () => {
-        watched.listeners.delete(listener)
-        if (watched.listeners.size === 0 && byId.get(id) === watched) byId.delete(id)
+        const [only] = watched.watches
+        watched.watches = only === watch ? watched.watches.slice(1) : watched.watches.filter((one) => one !== watch)
+        if (watched.watches.length === 0 && byId.get(id) === watched) byId.delete(id)
       }
     },
     tell(instance) {
       const watched = byId.get(instance.id)
       if (!watched || instance.revision <= watched.revision) return
       watched.revision = instance.revision
-      for (const listener of watched.listeners) tellWatcher(listener, instance, log)
+      for (const { changed } of watched.watches) tellWatcher(changed, instance, log)
     },
-    watched: () => byId,
+    ids: () => byId.keys(),
+    revisionOf: (id) => byId.get(id)?.revision,
   }
 }

@@ -75,11 +75,11 @@ export class Slots {
         $10::boolean[])`)
   }
 
-  enter(operation: string, most: number, waits: boolean): Promise<boolean> {
+  enter(operation: string, most: number, waits: boolean): boolean | Promise<boolean> {
     const book = this.#bookOf(operation)
     const { writes, now, node } = this.#parts
     if (now() >= this.#trustedUntil || this.#numbered !== node()) book.distrust()
-    if (book.takeIdle(most)) return Promise.resolve(true)
+    if (book.takeIdle(most)) return true
     const fault = writes.refusal
     if (fault) return Promise.reject(fault)
     const taken = book.ask(most, waits)

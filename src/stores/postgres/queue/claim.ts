@@ -5,18 +5,19 @@
  */
 import type { Instance } from '../../../core/call/instance.ts'
 import { FairTurns } from '../../../core/fairness/fair-turns.ts'
-import { SlotShares } from '../../../core/fairness/slot-shares.ts'
 import type { Claim, Claimed } from '../../../core/ports/store.ts'
 import type { CallReads } from '../calls/reads.ts'
 import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, OPEN } from '../calls/rows.ts'
-import { type Session, statement } from '../connect/session.ts'
+import { SendAgain } from '../connect/failures.ts'
+import { type Session, type Statement, statement } from '../connect/session.ts'
 import { type Generations, groupBy, perGeneration } from '../generations/generations.ts'
+import type { FreshCalls, FreshFields } from '../nodes/fresh-calls.ts'
 import { encodeArray } from '../sql/arrays.ts'
-import { encodeId } from '../sql/ids.ts'
 import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
+import { choose, createBudget, type DueCaller, keyOf, lackingIn, type Place } from './choice.ts'
 import type { DueRepair } from './due-repair.ts'
 
 export interface ClaimParts {
@@ -25,37 +26,30 @@ export interface ClaimParts {
   generations: Generations
   reads: CallReads
   repair: DueRepair
+  fresh: FreshCalls
+  /** The number of this node. */
+  node(): number
+  /** A statement found that this node is not among the living ones. */
+  missing(session: Session, node: number): Promise<void>
   newMark(): number
   now(): number
   /** After the commit. */
   claimed(instance: Instance, row: CallRow): void
 }
 
-/** A row of `due`: which call, and where it is. */
-interface Place {
-  id: string
-  generation: number
-}
-
-interface Candidate extends Place {
-  operation: string
-  tenant: string
-  owner: string
-  due_at: number
-}
-
-/** A caller with due calls, in the order in which they became due. */
-interface DueCaller {
-  tenant: string
-  owner: string
-  calls: Candidate[]
-  /** Operations of which more calls are due than were read. */
-  cutOff: Set<string>
+/** A claim as it was sent. */
+interface Sent {
+  at: number
+  leaseMs: number
+  node: number
+  mark: number
 }
 
 interface Look {
   callers: DueCaller[]
   nextDueAt: number | undefined
+  /** Some calls may be children, which go first. */
+  children: boolean
 }
 
 /**
@@ -68,7 +62,7 @@ const MOST_READ = 512
 const MOST_ROUNDS = 8
 
 export function createClaim(parts: ClaimParts) {
-  const { tables, claims, generations, reads, repair, newMark, now, claimed } = parts
+  const { tables, claims, generations, reads, repair, fresh, node: thisNode, missing, newMark, now, claimed } = parts
   const { due } = tables
   // Jumps from operation to operation and from caller to caller in the index, so that long queues cost nothing.
   const operations = `WITH RECURSIVE queues (operation) AS (
@@ -89,7 +83,7 @@ export function createClaim(parts: ClaimParts) {
           AND (tenant, owner) > (pairs.tenant, pairs.owner) ORDER BY tenant, owner LIMIT 1) AS later
     )
     SELECT pairs.operation, pairs.tenant, pairs.owner, heads.id, heads.generation, heads.due_at,
-      later.due_at AS next_due_at
+      later.due_at AS next_due_at, (SELECT EXISTS (SELECT FROM ${due} WHERE child AND due_at IS NOT NULL)) AS children
     FROM pairs
     LEFT JOIN LATERAL (
       SELECT id, generation, due_at FROM ${due} WHERE operation = pairs.operation AND tenant = pairs.tenant AND owner = pairs.owner
@@ -103,23 +97,33 @@ export function createClaim(parts: ClaimParts) {
       SELECT (SELECT min(operation) FROM ${due} WHERE child AND due_at IS NOT NULL AND operation > queues.operation)
       FROM queues WHERE queues.operation IS NOT NULL
     ), mine AS MATERIALIZED (SELECT operation FROM queues WHERE operation = ANY ($1::text[]))
-    SELECT heads.id, heads.generation FROM mine CROSS JOIN LATERAL (
-      SELECT id, generation, due_at FROM ${due} WHERE operation = mine.operation AND child AND due_at <= $2 AND expires_at > $2
+    SELECT heads.id, heads.generation, mine.operation, heads.tenant, heads.owner FROM mine CROSS JOIN LATERAL (
+      SELECT id, generation, tenant, owner, due_at FROM ${due} WHERE operation = mine.operation AND child AND due_at <= $2 AND expires_at > $2
       ORDER BY due_at LIMIT $3) AS heads ORDER BY heads.due_at LIMIT $3`)
-  const take = perGeneration((generation) => {
-    const calls = tables.calls(generation)
-    return statement(`WITH open AS (
-      SELECT id FROM ${calls} WHERE id = ANY ($1::uuid[]) AND due_at <= $2 AND expires_at > $2 AND state IN (${OPEN})
-      FOR NO KEY UPDATE SKIP LOCKED
-    ), taken AS (
-      UPDATE ${calls} c SET state = CASE c.state WHEN 's' THEN c.state ELSE 'p' END, revision = c.revision + 1,
-        attempt = c.attempt + 1, due_at = $3, mark = $4
-      FROM ${tables.callers(generation)} k
-      WHERE c.id = ANY (ARRAY(SELECT id FROM open)) AND k.hash = c.caller RETURNING ${columnsOf(generation)}
-    ), moved AS (
-      UPDATE ${due} SET due_at = $3, queued = false WHERE id = ANY (ARRAY(SELECT id FROM taken))
-    ) SELECT ${COLUMN_NAMES} FROM taken`)
-  })
+  /**
+   * `removes`: this node holds the call as if it had accepted it, and its row in `due` goes. The lock on the node's row
+   * keeps others from taking over its calls meanwhile. Otherwise the row moves to the end of the lease, which makes a new
+   * entry in each of its indexes.
+   */
+  const takes = (removes: boolean) =>
+    perGeneration((generation) => {
+      const calls = tables.calls(generation)
+      const me = removes ? `me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = $5 FOR KEY SHARE), ` : ''
+      const taken = 'id = ANY (ARRAY(SELECT id FROM taken))'
+      return statement(`WITH ${me}open AS (
+        SELECT id, node FROM ${calls} WHERE id = ANY ($1::uuid[]) AND due_at <= $2 AND expires_at > $2
+          AND state IN (${OPEN}) ${removes ? 'AND EXISTS (SELECT FROM me)' : 'AND $5::integer IS NOT NULL'}
+        FOR NO KEY UPDATE SKIP LOCKED
+      ), taken AS (
+        UPDATE ${calls} c SET state = CASE c.state WHEN 's' THEN c.state ELSE 'p' END, revision = c.revision + 1,
+          attempt = c.attempt + 1, due_at = $3, mark = $4 ${removes ? ', node = $5' : ''}
+        FROM open, ${tables.callers(generation)} k
+        WHERE c.id = open.id AND k.hash = c.caller RETURNING ${columnsOf(generation)}, open.node AS accepted_by
+      ), ${removes ? `gone AS (DELETE FROM ${due} WHERE ${taken})` : `moved AS (UPDATE ${due} SET due_at = $3, queued = false WHERE ${taken})`}
+      SELECT ${COLUMN_NAMES}, accepted_by FROM taken`)
+    })
+  const [remove, move] = [takes(true), takes(false)]
+  const membership = statement(`SELECT FROM ${tables.nodes} WHERE node = $1`)
   const turns = new FairTurns<string>()
   /** The callers with due calls at the last look. Infinite after none, because many may come at once. */
   let callersSeen = Number.POSITIVE_INFINITY
@@ -133,6 +137,7 @@ export function createClaim(parts: ClaimParts) {
       generation: number
       due_at: number
       next_due_at: number | null
+      children: boolean
     }
     const { rows } = await session.query<Row>(look, [names, at, each])
     const callers = new Map<string, DueCaller>()
@@ -154,38 +159,72 @@ export function createClaim(parts: ClaimParts) {
     // New callers join in the order of their first calls.
     found.sort((a, b) => firstDue(a) - firstDue(b))
     callersSeen = found.length || Number.POSITIVE_INFINITY
-    return { callers: found, nextDueAt }
+    return { callers: found, nextDueAt, children: rows[0]?.children ?? false }
   }
 
   /** Takes those candidates that are still due. Others may have taken some of them. */
   async function takeAll(session: Session, places: readonly Place[], at: number, claim: Claim): Promise<Instance[]> {
     if (places.length === 0) return []
-    const mark = newMark()
+    const sent = { at, leaseMs: claim.leaseMs, node: thisNode(), mark: newMark() }
     const ids = places.map(({ id }) => id)
-    const rows: CallRow[] = []
+    const rows: TakenRow[] = []
     const isLive = ({ generation }: Place) => generations.live.includes(generation)
     if (!places.every(isLive)) await generations.refresh(session)
+    const live = places.filter(isLive)
+    const held = new Set(live.filter((place) => fresh.claim(freshOf(place, sent))))
     try {
-      for (const [generation, group] of groupBy(places.filter(isLive), (place) => place.generation)) {
-        const list = group.map(({ id }) => encodeId(id)).sort()
-        const values = [encodeArray('uuid', list), at, at + claim.leaseMs, mark]
-        rows.push(...(await session.query<CallRow>(take(generation), values)).rows)
-      }
+      rows.push(
+        ...(await takeEach(
+          session,
+          live.filter((place) => !held.has(place)),
+          sent,
+          move,
+        )),
+      )
+      const removed = await takeEach(session, [...held], sent, remove)
+      rows.push(...removed)
+      if (held.size > 0 && removed.length === 0) await requireMembership(session, sent.node)
     } catch (thrown) {
-      doubtful.push({ ids, mark })
+      doubtful.push({ ids, mark: sent.mark })
+      for (const { id } of held) fresh.doubt(id)
       throw thrown
     }
-    return receive(rows, ids)
+    const taken = receive(rows, ids)
+    const got = new Set(taken.map(({ id }) => id))
+    for (const { id } of held) if (!got.has(id)) fresh.refused(id)
+    return taken
+  }
+
+  async function takeEach(
+    session: Session,
+    places: readonly Place[],
+    { at, leaseMs, mark, node }: Sent,
+    takeIn: (generation: number) => Statement,
+  ): Promise<TakenRow[]> {
+    const rows: TakenRow[] = []
+    for (const [generation, group] of groupBy(places, (place) => place.generation)) {
+      const list = group.map(({ id }) => id).sort()
+      const values = [encodeArray('uuid', list), at, at + leaseMs, mark, node]
+      rows.push(...(await session.query<TakenRow>(takeIn(generation), values)).rows)
+    }
+    return rows
+  }
+
+  async function requireMembership(session: Session, node: number): Promise<void> {
+    if ((await session.query(membership, [node])).count > 0) return
+    await missing(session, node)
+    throw new SendAgain()
   }
 
   /** In the order of the candidates. */
-  function receive(rows: readonly CallRow[], ids: readonly string[]): Instance[] {
+  function receive(rows: readonly TakenRow[], ids: readonly string[]): Instance[] {
     const byId = new Map(rows.map((row) => [row.id, row]))
     return ids.flatMap((id) => {
       const row = byId.get(id)
       if (!row) return []
       const instance = decodeCall(row)
-      claimed(instance, row)
+      fresh.claimed(instance)
+      claimed(instance, { ...row, node: row.accepted_by ?? row.node })
       return [instance]
     })
   }
@@ -218,12 +257,13 @@ export function createClaim(parts: ClaimParts) {
     let seen = claim.onlyChildren ? undefined : await lookFor(session, names, at, first)
     // Usually nothing is due. Then this is the only statement of the claim.
     if (seen?.callers.length === 0 && instances.length === 0) return { instances, ...optional(seen.nextDueAt) }
-    const { rows: waitedFor } = await session.query<Place>(children, [names, at, claim.limit])
+    const waitedFor = seen?.children === false ? [] : await childrenOf(session, names, at, claim.limit)
     const resumed = await takeAll(session, waitedFor, at, claim)
     if (resumed.length < waitedFor.length) await correct(session, waitedFor, resumed)
     instances.push(...resumed)
     const budget = createBudget(claim)
     let leftAt: number | undefined
+    let lacking: Claimed['lacking']
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
       if (!seen || round > 0 || waitedFor.length > 0)
         seen = await lookFor(session, names, at, Math.min(first * 4 ** round, MOST_READ))
@@ -232,12 +272,17 @@ export function createClaim(parts: ClaimParts) {
       budget.confirm(taken)
       instances.push(...taken)
       leftAt = chosen.wantsMore ? at : chosen.leftAt
+      lacking = lackingIn(seen.callers, budget)
       const missed = chosen.calls.length - taken.length
       if (missed > 0) await correct(session, chosen.calls, taken)
       if (missed === 0 && !chosen.wantsMore) break
     }
     const nextDueAt = leftAt ?? (await nextDue(session, names, at, seen, instances.length > 0 && at + claim.leaseMs))
-    return { instances, ...optional(nextDueAt) }
+    return { instances, ...optional(nextDueAt), ...(lacking && { lacking }) }
+  }
+
+  async function childrenOf(session: Session, names: Buffer, at: number, limit: number): Promise<readonly Place[]> {
+    return (await session.query<Place>(children, [names, at, limit])).rows
   }
 
   /** `leasedUntil` is when the calls handed out are due again. */
@@ -261,93 +306,16 @@ export function createClaim(parts: ClaimParts) {
   return (claim: Claim): Promise<Claimed> => alone(claims, 'claim', (session) => run(session, claim))
 }
 
-const optional = (nextDueAt: number | undefined) => (nextDueAt === undefined ? {} : { nextDueAt })
+/** `node` is this one if the row in `due` was removed. */
+type TakenRow = CallRow & { accepted_by?: number | null }
 
-function keyOf({ tenant, owner }: { tenant: string; owner: string }): string {
-  return `${tenant.length} ${tenant}${owner}`
+function freshOf({ id, operation, tenant, owner }: Place, { at, leaseMs }: Sent): FreshFields {
+  const who = { tenant: decodeText(tenant), owner: decodeText(owner) }
+  return { id, operation: decodeText(operation), ...who, dueAt: at + leaseMs, expiresAt: Number.POSITIVE_INFINITY }
 }
+
+const optional = (nextDueAt: number | undefined) => (nextDueAt === undefined ? {} : { nextDueAt })
 
 function firstDue({ calls }: DueCaller): number {
   return calls[0]?.due_at ?? 0
-}
-
-/** What the claim may still take: slots of operations, and shares of callers. */
-function createBudget({ slots, shares: snapshot, weights, limit }: Claim) {
-  const room = new Map([...(slots ?? [])].map(([operation, free]) => [encodeText(operation), free]))
-  const shares = snapshot && SlotShares.from(snapshot)
-  const promised = new Map<string, Candidate>()
-  const who = ({ tenant, owner }: { tenant: string; owner: string }) => ({
-    tenant: decodeText(tenant),
-    owner: decodeText(owner),
-  })
-  return {
-    weights,
-    has: ({ operation }: Candidate) => (room.get(operation) ?? limit) > 0,
-    admits: (caller: DueCaller) => !shares || shares.admits(who(caller)),
-    take(candidate: Candidate): void {
-      promised.set(candidate.id, candidate)
-      const left = room.get(candidate.operation)
-      if (left !== undefined) room.set(candidate.operation, left - 1)
-      shares?.take(who(candidate))
-    },
-    /** Gives back what was meant for candidates that another node took. */
-    confirm(taken: readonly Instance[]): void {
-      for (const { id } of taken) promised.delete(id)
-      for (const candidate of promised.values()) {
-        const left = room.get(candidate.operation)
-        if (left !== undefined) room.set(candidate.operation, left + 1)
-        shares?.give(who(candidate))
-      }
-      promised.clear()
-    },
-  }
-}
-
-interface Chosen {
-  calls: Candidate[]
-  /** The due time of the next call, if the limit was reached. */
-  leftAt: number | undefined
-  /** A caller has more due calls than were read. */
-  wantsMore: boolean
-}
-
-function choose(
-  turns: FairTurns<string>,
-  callers: readonly DueCaller[],
-  room: number,
-  budget: ReturnType<typeof createBudget>,
-): Chosen {
-  const byKey = new Map(callers.map((caller) => [keyOf(caller), caller]))
-  for (const caller of callers) if (turns.get(caller) === undefined) turns.add(caller, keyOf(caller))
-  const calls: Candidate[] = []
-  let leftAt: number | undefined
-  let wantsMore = false
-  turns.give((key) => {
-    const caller = byKey.get(key)
-    if (!caller) return 'idle'
-    // A call that was not read may be earlier than those that were.
-    if (isCutOff(caller)) {
-      wantsMore = calls.length > 0
-      return wantsMore ? 'enough' : 'blocked'
-    }
-    if (caller.calls.length === 0) return 'idle'
-    const at = caller.calls.findIndex((call) => budget.has(call))
-    const candidate = caller.calls[at]
-    if (!candidate || !budget.admits(caller)) return 'blocked'
-    if (calls.length >= room) {
-      leftAt = candidate.due_at
-      return 'enough'
-    }
-    calls.push(candidate)
-    caller.calls.splice(at, 1)
-    budget.take(candidate)
-    return 'used'
-  }, budget.weights)
-  return { calls, leftAt, wantsMore }
-}
-
-/** True if all calls of an operation that were read are used up, and there are more. */
-function isCutOff({ calls, cutOff }: DueCaller): boolean {
-  for (const operation of cutOff) if (!calls.some((call) => call.operation === operation)) return true
-  return false
 }

@@ -50,9 +50,10 @@ export function createLeases(parts: LeaseParts) {
       if (leases.length === 0) return []
       const ids = [...new Set(leases.map(({ id }) => id))]
       fresh.registering(ids)
-      const lanes = ids.map((id) => `call ${id}`)
       try {
-        const renewals = await alone(writes, 'extend', (session) => extend(session, leases, now() + leaseMs), { lanes })
+        const renewals = await alone(writes, 'extend', (session) => extend(session, leases, now() + leaseMs), {
+          lanes: ids,
+        })
         fresh.registered(renewals.filter(({ held }) => held).map(({ id }) => id))
         return renewals
       } finally {

@@ -6,6 +6,7 @@
  * If an answer is lost, the same request is sent again (`uncertain`), because its shape can tell whether the first try
  * was committed.
  */
+import { BriefMap } from '../../../core/fairness/brief-map.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
 import { closed, isMissingTable, troubleOf, unavailable, writeFault } from '../connect/failures.ts'
@@ -26,13 +27,19 @@ export interface Shape<V, R> {
   readonly most: number
   /** Settles every item, or throws if the statement failed. */
   run(session: Session, items: readonly Item<V, R>[]): Promise<void>
+  /** Called before the request is rejected. It saves a promise for each request. */
+  failed?(value: V, fault: Fault): void
 }
 
 export interface Terms {
+  /** Each at most once. The lane of a call is its id, and the one of a key its digits. */
   lanes?: readonly string[]
   /** The approximate size of its values. */
   bytes?: number
 }
+
+const NO_TERMS: Terms = {}
+const NO_LANES: readonly string[] = []
 
 // biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of all shapes, and each shape knows its own types
 type AnyShape = Shape<any, any>
@@ -45,6 +52,7 @@ class Request implements Item<unknown, unknown> {
   readonly order: number
   readonly #resolve: (result: unknown) => void
   readonly #reject: (fault: Fault) => void
+  readonly #leave: (request: Request) => void
   /** The lanes in which another request is before it. */
   blockers = 0
   uncertain = false
@@ -55,10 +63,11 @@ class Request implements Item<unknown, unknown> {
   constructor(
     value: unknown,
     shape: AnyShape,
-    { lanes = [], bytes = 0 }: Terms,
+    { lanes = NO_LANES, bytes = 0 }: Terms,
     order: number,
     resolve: (result: unknown) => void,
     reject: (fault: Fault) => void,
+    leave: (request: Request) => void,
   ) {
     this.value = value
     this.shape = shape
@@ -67,15 +76,21 @@ class Request implements Item<unknown, unknown> {
     this.order = order
     this.#resolve = resolve
     this.#reject = reject
+    this.#leave = leave
   }
 
   done(result: unknown): void {
+    if (this.settled) return
     this.settled = true
+    this.#leave(this)
     this.#resolve(result)
   }
 
   fail(fault: Fault): void {
+    if (this.settled) return
     this.settled = true
+    this.#leave(this)
+    this.shape.failed?.(this.value, fault)
     this.#reject(fault)
   }
 }
@@ -101,7 +116,8 @@ const AGAIN_MS = 20
 export class Batches {
   readonly #parts: BatchesParts
   readonly #idle: Connection[]
-  readonly #lanes = new Map<string, Request[]>()
+  /** Nearly every lane has one request, and needs no array. */
+  readonly #lanes = new BriefMap<Request | Request[]>()
   /** Requests that may be sent, by shape. */
   readonly #ready = new Map<string, Request[]>()
   /** Batches that failed and are sent again as they are. */
@@ -122,18 +138,14 @@ export class Batches {
     return this.#closing ? closed() : this.#parts.down()
   }
 
-  add<V, R>(shape: Shape<V, R>, value: V, terms: Terms = {}): Promise<R> {
+  add<V, R>(shape: Shape<V, R>, value: V, terms: Terms = NO_TERMS): Promise<R> {
     const fault = this.refusal
     if (fault) return Promise.reject(fault)
     return new Promise<R>((resolve, reject) => {
       const settle = resolve as (result: unknown) => void
-      const request = new Request(value, shape, terms, this.#orders++, settle, reject)
+      const request = new Request(value, shape, terms, this.#orders++, settle, reject, this.#leave)
       this.#pending++
-      for (const lane of request.lanes) {
-        const queue = this.#lanes.get(lane)
-        if (!queue) this.#lanes.set(lane, [request])
-        else if (queue.push(request)) request.blockers++
-      }
+      for (const lane of request.lanes) this.#enter(lane, request)
       if (request.blockers === 0) this.#makeReady(request)
     })
   }
@@ -189,7 +201,7 @@ export class Batches {
     if (!fault) return
     const unsent = [...[...this.#ready.values()].flat(), ...this.#again.flat().filter(({ uncertain }) => !uncertain)]
     this.#ready.clear()
-    for (const request of unsent) this.#settle(request, fault)
+    for (const request of unsent) request.fail(fault)
     this.#forgetSettled()
   }
 
@@ -225,14 +237,14 @@ export class Batches {
       if (isMissingTable(thrown)) await this.#parts.missingTable(connection).catch(() => undefined)
       restMs = this.#failed(batch, thrown)
     }
-    for (const request of batch) if (request.settled) this.#leave(request)
     if (restMs > 0) setTimeout(() => this.#give(connection), restMs)
     else this.#give(connection)
   }
 
   #give(connection: Connection): void {
     this.#idle.push(connection)
-    this.#dispatch()
+    // Not at once: the requests that follow from this batch can join the next one.
+    this.#schedule()
   }
 
   /** Returns for how long the connection should rest. */
@@ -279,7 +291,7 @@ export class Batches {
     const before = performance.now() - this.#parts.doubtMs
     for (const batch of this.#again)
       for (const request of batch)
-        if (request.lostMs !== undefined && request.lostMs < before) this.#settle(request, unavailable())
+        if (request.lostMs !== undefined && request.lostMs < before) request.fail(unavailable())
     this.#forgetSettled()
   }
 
@@ -287,22 +299,30 @@ export class Batches {
     this.#again = this.#again.map((batch) => batch.filter(({ settled }) => !settled)).filter(({ length }) => length > 0)
   }
 
-  #settle(request: Request, fault: Fault): void {
-    if (request.settled) return
-    request.fail(fault)
-    this.#leave(request)
+  #enter(lane: string, request: Request): void {
+    const before = this.#lanes.get(lane)
+    if (before) request.blockers++
+    if (!before) this.#lanes.set(lane, request)
+    else if (Array.isArray(before)) before.push(request)
+    else this.#lanes.set(lane, [before, request])
   }
 
-  #leave(request: Request): void {
+  /** A request has settled. The next one in its lanes may be sent. */
+  readonly #leave = (request: Request): void => {
     for (const lane of request.lanes) {
-      const queue = this.#lanes.get(lane) as Request[]
-      const at = queue.indexOf(request)
-      queue.splice(at, 1)
-      const next = at === 0 ? queue[0] : undefined
-      if (queue.length === 0) this.#lanes.delete(lane)
-      else if (next && --next.blockers === 0 && !next.settled) this.#makeReady(next)
+      const queue = this.#lanes.get(lane)
+      if (queue === request) this.#lanes.delete(lane)
+      else if (Array.isArray(queue)) this.#leaveQueue(lane, queue, request)
     }
     if (--this.#pending === 0) for (const resolve of this.#drained.splice(0)) resolve()
+  }
+
+  #leaveQueue(lane: string, queue: Request[], request: Request): void {
+    const at = queue.indexOf(request)
+    queue.splice(at, 1)
+    const [next] = queue
+    if (!next) this.#lanes.delete(lane)
+    else if (at === 0 && --next.blockers === 0 && !next.settled) this.#makeReady(next)
   }
 }
 

@@ -41,6 +41,8 @@ export interface ClaimParts {
  * How many calls of a queue are read first. Small, for many callers with one call each. Each further read is larger.
  */
 const FIRST_READ = 4
+/** Calls without a slot are read up to this number, however many callers have some. */
+const ENOUGH_LACKING = 8
 
 export function prepareClaim(db: Database, { fresh, openCalls, owners, due, decode, now }: ClaimParts) {
   const all = db.prepare<[], DueRow>(
@@ -111,6 +113,11 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
         if (found.length === 0) due.settle(pair, nextOf(pair))
         return found[0]
       },
+      /** How many calls of the queue were read and not taken. */
+      count(pair: DuePair): number {
+        this.first(pair)
+        return read.get(pair)?.found.length ?? 0
+      },
       taken: (pair: DuePair) => void read.get(pair)?.found.shift(),
     }
   }
@@ -140,35 +147,51 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
         due.advance(at, mine)
         for (const child of dueChildren(mine, claim, at)) hand(child)
         const heads = createHeads(at)
-        const leftAt = claim.onlyChildren ? undefined : handOutFairly(claim, mine, instances, heads, hand)
+        const left = claim.onlyChildren ? {} : handOutFairly(claim, mine, instances, heads, hand)
         changed.push(...instances)
-        const nextDueAt = leftAt ?? due.firstDue(mine, heads.nextOf)
-        return { instances, ...(nextDueAt !== undefined && { nextDueAt }) }
+        const nextDueAt = left.at ?? due.firstDue(mine, heads.nextOf)
+        return {
+          instances,
+          ...(nextDueAt !== undefined && { nextDueAt }),
+          ...(left.lacking && { lacking: left.lacking }),
+        }
       }
     },
   }
 
-  /** If the limit is reached, returns the due time of the next call. */
+  /** `at` is the due time of the next call, if the limit is reached. */
   function handOutFairly(
     { limit, slots, shares: snapshot, weights }: Claim,
     mine: ReadonlySet<string>,
     instances: readonly Instance[],
     heads: ReturnType<typeof createHeads>,
     hand: (candidate: Candidate) => void,
-  ): number | undefined {
+  ): { at?: number; lacking?: Claimed['lacking'] } {
     const room = new Map(slots)
     const shares = snapshot && SlotShares.from(snapshot)
-    let leftAt: number | undefined
+    const lacking = new Map<string, number>()
+    const countLacking = ({ pairs }: DueCaller) => {
+      for (const pair of pairs.values()) {
+        if (!pair.ready || room.get(pair.operation) !== 0 || !mine.has(pair.operation)) continue
+        const before = lacking.get(pair.operation) ?? 0
+        const more = before < ENOUGH_LACKING ? heads.count(pair) : 0
+        if (more > 0) lacking.set(pair.operation, before + more)
+      }
+    }
+    let at: number | undefined
     due.turns.give((caller) => {
       const can = [...caller.pairs.values()].filter(
         ({ ready, operation }) => ready && mine.has(operation) && (room.get(operation) ?? limit) > 0,
       )
-      if (can.length === 0) return leave(caller)
-      if (shares && !shares.admits(caller)) return 'blocked'
+      const admitted = !shares || shares.admits(caller)
+      if (can.length > 0 && !admitted) return 'blocked'
       const [pair, candidate] = earliest(can, heads.first)
-      if (!pair || !candidate) return leave(caller)
+      if (!pair || !candidate) {
+        if (admitted) countLacking(caller)
+        return leave(caller)
+      }
       if (instances.length >= limit) {
-        leftAt = candidate.dueAt
+        at = candidate.dueAt
         return 'enough'
       }
       hand(candidate)
@@ -178,7 +201,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
       if (left !== undefined) room.set(pair.operation, left - 1)
       return 'used'
     }, weights)
-    return leftAt
+    return { ...(at !== undefined && { at }), ...(lacking.size > 0 && { lacking: [...lacking] }) }
   }
 }
 

@@ -133,6 +133,15 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.find('main', first.owner, 'r1')).toEqual(first)
     })
 
+    story('a call that has the key keeps its request id, and is told with it', async (store, clock) => {
+      const standing = sampleInstance(clock.now(), { requestId: 'r1', idempotencyKey: 'k1' })
+      await store.accept(standing)
+      const next = sampleInstance(clock.now(), { requestId: 'r1', idempotencyKey: 'k1' })
+
+      expect(await store.accept(next, { over: standing.id })).toEqual({ kind: 'key-taken', instance: standing })
+      expect(await store.find('main', standing.owner, 'r1')).toEqual(standing)
+    })
+
     story('an alias for a call that is not stored is refused', async (store, clock) => {
       const alias = {
         tenant: 'main',

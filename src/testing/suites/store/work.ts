@@ -127,6 +127,33 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       },
     )
 
+    story('a claim names the operations of which it left due calls for lack of slots', async (store, clock) => {
+      const accept = (operation: string, owner: string, dueInMs: number) =>
+        store.accept(sampleInstance(clock.now(), { operation, owner, dueAt: clock.now() + dueInMs }))
+      for (const owner of ['none|ada', 'none|bob']) {
+        await accept('v1:none@1.0.0', owner, -2)
+        await accept('v1:one@1.0.0', owner, -1)
+      }
+      await accept('v1:two@1.0.0', 'none|ada', 0)
+      await accept('v1:later@1.0.0', 'none|ada', 10)
+      const operations = ['v1:none@1.0.0', 'v1:one@1.0.0', 'v1:two@1.0.0', 'v1:later@1.0.0']
+      const slots = new Map(operations.map((operation, n) => [operation, n % 3]))
+      const full = { slots: 4, reserve: 2, running: [['main', 'none|bob', 2]] as const }
+
+      const { instances, lacking } = await store.claim({ operations, limit: 9, slots, leaseMs: LEASE_MS })
+      const none = ['v1:none@1.0.0']
+      const admitted = await store.claim({ operations: none, limit: 9, slots, shares: full, leaseMs: LEASE_MS })
+      const enough = await store.claim({ operations, limit: 9, leaseMs: LEASE_MS })
+
+      expect(instances.length).toBe(2)
+      expect(lacking?.toSorted()).toEqual([
+        ['v1:none@1.0.0', 2],
+        ['v1:one@1.0.0', 1],
+      ])
+      expect(admitted).toEqual({ instances: [], lacking: [['v1:none@1.0.0', 1]] })
+      expect([enough.instances.length, enough.lacking]).toEqual([3, undefined])
+    })
+
     story('held and ended instances are not handed out', async (store, clock) => {
       await store.accept(sampleInstance(clock.now()))
       const [ended] = await acceptDue(store, clock, -1)

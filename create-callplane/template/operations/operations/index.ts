@@ -1,0 +1,3 @@
+/** All operations, for the typed client and for tests. The server loads every file of this folder by itself. */
+export * from './orders.ts'
+export * from './parcels.ts'

@@ -1,0 +1,112 @@
+/** The statements that insert accepted calls. `acceptance.ts` sends them. */
+import { type Statement, statement } from '../connect/session.ts'
+import { type Generations, perList } from '../generations/generations.ts'
+import { dueSource, putDue, type Tables } from '../tables.ts'
+import { ALWAYS_COLUMNS, type Column, type Encoded, OPEN, OPTIONAL_COLUMNS, RARE_COLUMNS } from './rows.ts'
+
+/**
+ * `fresh`: this node starts the call at once, and it gets no row in `due`. `queued`: a new call that waits. `rare`: a
+ * call with a history.
+ */
+export type InsertKind = 'fresh' | 'queued' | 'rare'
+
+export interface Insert extends Statement {
+  columns: readonly Column[]
+  /** It inserts nothing if this is not the current one. */
+  generation: number
+  /** It inserts nothing if this node is taken for dead. */
+  fresh: boolean
+}
+
+export interface Inserts {
+  generation: number
+  /**
+   * Fails as a whole if one of the calls conflicts with another of the same generation. Its count is the number of the
+   * inserted calls. It returns no rows, because nearly always all calls are inserted.
+   */
+  plain: Insert
+  /** Leaves out the calls that conflict. Returns the ids of the inserted ones. */
+  patient: Insert
+}
+
+/** Returns the statements for a batch. Columns in which all its calls have the usual value are not sent. */
+export function createInserts(tables: Tables, generations: Generations, kind: InsertKind) {
+  const made = perList(generations, () => new Map<number, Inserts>())
+  return (calls: readonly { readonly value: Encoded }[]): Inserts => {
+    const unusual = unusualIn(calls, kind)
+    const known = made().get(unusual)
+    if (known) return known
+    const inserts = insertsOf(tables, generations, kind, unusual)
+    made().set(unusual, inserts)
+    return inserts
+  }
+}
+
+/** A bit for each group of optional columns. */
+function unusualIn(calls: readonly { readonly value: Encoded }[], kind: InsertKind): number {
+  let unusual = 0
+  OPTIONAL_COLUMNS.forEach(({ isUsual }, group) => {
+    if (kind === 'rare' || !calls.every(({ value }) => isUsual(value, kind === 'fresh'))) unusual |= 1 << group
+  })
+  return unusual
+}
+
+export const currentOf = ({ generations }: Tables) => `SELECT number FROM ${generations} WHERE state = 'current'`
+
+/**
+ * The generation takes new calls, and no older one has a row with one of these keys of `u`. `keys` has all values of each
+ * as an array, and they are looked up once for the whole statement.
+ */
+export function isNew(tables: Tables, { current, live }: Generations, keys: Readonly<Record<string, string>>): string {
+  const older = live.filter((generation) => generation !== current)
+  const absent = Object.entries(keys).map(([key, values]) => {
+    const looks = older.map(
+      (generation) => `SELECT ${key} FROM ${tables.calls(generation)} WHERE ${key} = ANY (${values})`,
+    )
+    return `(u.${key} IS NULL OR u.${key} <> ALL (ARRAY(${looks.join(' UNION ALL ')})))`
+  })
+  return [`(${currentOf(tables)}) = ${current}`, ...absent].join(' AND ')
+}
+
+function insertsOf(tables: Tables, generations: Generations, kind: InsertKind, unusual: number): Inserts {
+  const generation = generations.current
+  const fresh = kind === 'fresh'
+  const columns: Column[] = [...ALWAYS_COLUMNS]
+  const literals: { name: string; usual: string }[] = []
+  OPTIONAL_COLUMNS.forEach((group, at) => {
+    if (unusual & (1 << at)) columns.push(...group.columns)
+    else
+      literals.push(...group.columns.map(({ name, usual, begun = usual }) => ({ name, usual: fresh ? begun : usual })))
+  })
+  if (kind === 'rare') columns.push(...RARE_COLUMNS)
+  else literals.push(...RARE_COLUMNS)
+  const names = columns.map(({ name }) => name)
+  const into = [...names, ...literals.map(({ name }) => name), 'node']
+  const node = `$${columns.length + 1}::integer`
+  const select = [
+    ...names.map((name) => (name === 'state' ? 'u.state::"char"' : `u.${name}`)),
+    ...literals.map(({ usual }) => usual),
+    node,
+  ]
+  const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
+  const keys = ['request_key', 'key_hash'].filter((key) => names.includes(key))
+  const where = `WHERE ${isNew(tables, generations, Object.fromEntries(keys.map((key) => [key, arrays[names.indexOf(key)] as string])))}`
+  const head = `INSERT INTO ${tables.calls(generation)} AS c (${into.join(', ')}) SELECT ${select.join(', ')}
+    FROM unnest(${arrays.join(', ')}) AS u (${names.join(', ')})`
+  const make = (text: string): Insert => ({ ...statement(text), columns, generation, fresh })
+  if (fresh) {
+    // The lock keeps others from taking over this node's calls until these are committed, and can be seen.
+    const text = `WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = ${node} FOR KEY SHARE)
+      ${head} CROSS JOIN me ${where}`
+    return { generation, plain: make(text), patient: make(`${text} ON CONFLICT DO NOTHING RETURNING id`) }
+  }
+  const returned = `RETURNING c.id, c.operation, c.due_at, c.expires_at, c.attempt, c.state, ${dueSource('c')}`
+  const queued = putDue(tables, generation, 'new', `WHERE f.state IN (${OPEN})`)
+  return {
+    generation,
+    plain: make(`WITH new AS (${head} ${where} ${returned}) ${queued}`),
+    patient: make(
+      `WITH new AS (${head} ${where} ON CONFLICT DO NOTHING ${returned}), queued AS (${queued}) SELECT id FROM new`,
+    ),
+  }
+}
