@@ -225,7 +225,7 @@ test('an operation keeps the codes of the errors that it declares, and ctx.fail 
   expectTypeOf(book).toEqualTypeOf<
     OperationDefinition<
       unknown,
-      { name: 'v1:book'; args: { seats: number }; result: string; errors: 'SOLD_OUT' | 'CLOSED' }
+      { name: 'v1:book'; args: { seats: number }; result: string; media: never; errors: 'SOLD_OUT' | 'CLOSED' }
     >
   >()
   const define = operationsWith<{ db: object }>()

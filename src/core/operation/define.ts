@@ -95,20 +95,17 @@ export type OperationOptions<
 /** A caller of a chunked operation receives the place of the bytes. */
 type Received<R, C> = [C] extends [never] ? Output<R> : { kind: 'chunks'; mimeType: string; value?: Output<R> }
 
-/** What an operation keeps of its types. A stream also keeps the type of its frames. */
-type Kept<N, A, R, M extends Slots, C, F, E> = WithoutAbsent<{
-  name: N
-  args: Input<A>
-  result: [F] extends [never] ? Received<R, C> : StreamSummary
-  frame: [F] extends [never] ? never : Output<F>
-  media: M[number]['name']
-  errors: E
-}>
-
-/** Leaves out what an operation does not have, so that its type is short to print. */
-type WithoutAbsent<T> = {
-  [Key in keyof T as Key extends 'name' | 'args' | 'result' ? Key : [T[Key]] extends [never] ? never : Key]: T[Key]
-}
+/**
+ * What an operation keeps of its types. A stream also keeps the type of its frames. The types are written out: with a
+ * mapped type, the compiler gave up on a list of 100 operations.
+ */
+type Kept<N, A, R, M extends Slots, C, F, E> = [F] extends [never]
+  ? [M[number] | E] extends [never]
+    ? { name: N; args: Input<A>; result: Received<R, C> }
+    : { name: N; args: Input<A>; result: Received<R, C>; media: M[number]['name']; errors: E }
+  : [E] extends [never]
+    ? { name: N; args: Input<A>; result: StreamSummary; frame: Output<F> }
+    : { name: N; args: Input<A>; result: StreamSummary; frame: Output<F>; errors: E }
 
 export function operation<
   const N extends string,
