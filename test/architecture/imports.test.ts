@@ -7,7 +7,7 @@ import { readPage } from './import-table.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-test('nothing imports what its folder may not import, and every source was read', async () => {
+test('nothing imports what its folder may not import, and every source was read', { timeout: 180_000 }, async () => {
   const sources = (await readdir(join(root, 'src'), { recursive: true })).filter((name) => name.endsWith('.ts'))
 
   const report = await checkImports(root, ['src', 'examples'])
