@@ -93,7 +93,7 @@ describe('our server', () => {
     expect(error.challenges).toMatchObject([{ id: 'calendar', url: expect.stringMatching(/^http/) }])
   })
 
-  test('a call that waits for an approval runs once somebody has approved it', async () => {
+  test('a call that waits for an approval runs once it is approved', async () => {
     const desk = await openDesk()
     const clock = createStepClock()
     const oxp = createOxpClient({
