@@ -17,7 +17,9 @@ function packedFiles(): string[] {
 
 function linksIn(page: string): string[] {
   const text = readFileSync(join(root, page), 'utf8').replaceAll(/```[\s\S]*?```/g, '')
-  const targets = [...text.replaceAll(/`[^`\n]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string)
+  const targets = [...text.replaceAll(/`[^`\n]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)].map(
+    ([, target]) => target as string,
+  )
   return targets
     .filter((target) => !/^(https?:|mailto:|#)/.test(target))
     .map((target) => target.split('#', 1)[0] as string)
