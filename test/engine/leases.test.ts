@@ -298,7 +298,7 @@ test('a call with effects that was accepted after the grace is handed over, and 
 
   const stopping = first.engine.worker.stop(1_000)
   clock.advance(1_000)
-  accepting.open()
+  accepting.open(undefined)
   await settled()
   clock.advance(STOP_GRACE_MS)
   await stopping
