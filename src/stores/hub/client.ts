@@ -156,6 +156,11 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
       list: (query) => ask('audit.list', [query]),
       purge: (endedBefore, limit) => ask('audit.purge', [endedBefore, limit]),
     },
+    calls: {
+      page: (query) => ask('calls.page', [query]),
+      count: (query) => ask('calls.count', [query]),
+      attempts: (id) => ask('calls.attempts', [id]),
+    },
     close() {
       closing ??= channel.idle()
       return closing
