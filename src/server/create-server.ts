@@ -27,6 +27,7 @@ import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, peersOf } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
 import { openConsolePage } from './console/page-routes.ts'
+import type { CallplaneServer } from './callplane-server.ts'
 import { Carriers } from './mount/carriers.ts'
 import { createOpenApiRoute } from './mount/openapi-route.ts'
 import { rootHint } from './mount/root-hint.ts'
@@ -39,10 +40,10 @@ import { linkKeys, vaultKeys } from './open/keys.ts'
 import { requireSameKeys } from './open/shared-keys.ts'
 import { checkOptions } from './options/check-options.ts'
 import { DEFAULT_SIZES, type ServerOptions } from './options/options.ts'
-import { type CallplaneServer, serve } from './serving.ts'
+import { serve } from './serving.ts'
 import type { WorkerLink } from './workers/link.ts'
 
-export type { CallplaneServer } from './serving.ts'
+export type { CallplaneServer } from './callplane-server.ts'
 
 export function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
   return openServer(options)
