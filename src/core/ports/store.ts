@@ -177,6 +177,11 @@ export interface AuditTrail {
   append(entry: AuditEntry): Promise<void>
   /** Newest first, starting before the entry with the id `before`. */
   list(query: AuditQuery): Promise<readonly AuditEntry[]>
+  /**
+   * The lowest id down to which a list of this tenant reads about `entries` entries, starting before `before`. It bounds
+   * a search for entries that are rare. `undefined` if there are fewer.
+   */
+  horizon(query: Pick<AuditQuery, 'tenant' | 'before'>, entries: number): Promise<string | undefined>
   /** Removes up to `limit` entries that ended before this time and whose calls are removed. Returns their number. */
   purge(endedBefore: number, limit: number): Promise<number>
 }
@@ -212,8 +217,14 @@ export interface AuditQuery {
   operation?: string
   owner?: string
   before?: string
+  /** The lowest id. */
+  from?: string
+  /** Only entries with these values. */
+  matching?: AuditMatch
   limit: number
 }
+
+export type AuditMatch = Partial<Pick<AuditEntry, 'verdict' | 'outcome' | 'code' | 'rule' | 'requestId'>>
 
 export type Acceptance = Created | Taken | RecordsDiffer
 

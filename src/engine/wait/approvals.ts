@@ -178,6 +178,13 @@ export class Approvals {
     return this.#book.get(tenant, id)
   }
 
+  /** The approved call of the same operation and caller before this one. */
+  async previous(approval: Approval): Promise<Approval | undefined> {
+    const isApproved = approval.decision !== undefined && approval.status !== 'denied'
+    const id = isApproved ? approval.previous : await this.#book.lastApproved(approval)
+    return id === undefined ? undefined : this.get(approval.tenant, id)
+  }
+
   /** All approvals, oldest first, starting after the id `after`. */
   list(tenant: string, limit: number, after?: string): Promise<readonly Approval[]> {
     return this.#book.list(tenant, limit, after)

@@ -154,6 +154,7 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
     audit: {
       append: (entry) => ask('audit.append', [entry]),
       list: (query) => ask('audit.list', [query]),
+      horizon: (query, entries) => ask('audit.horizon', [query, entries]),
       purge: (endedBefore, limit) => ask('audit.purge', [endedBefore, limit]),
     },
     close() {

@@ -111,7 +111,7 @@ class Lessee {
     }
     serve(this.#store, '', ['alias', 'get', 'find', 'extend', 'overdue'])
     serve(records, 'records.', ['put', 'get', 'add', 'replace', 'take', 'remove', 'write', 'list', 'purge'])
-    serve(audit, 'audit.', ['append', 'list', 'purge'])
+    serve(audit, 'audit.', ['append', 'list', 'horizon', 'purge'])
     // The other process has the objects, so it has to remove them.
     channel.on('expire', (limit: number, asking: number) =>
       this.#write(this.#store.expire(limit, (ids) => channel.ask('removeObjects', [asking, ids]))),

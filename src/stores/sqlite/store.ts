@@ -150,6 +150,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
     audit: {
       append: (entry) => write(() => audit.append(entry)),
       list: (query) => read(() => audit.list(query)),
+      horizon: (query, entries) => read(() => audit.horizon(query, entries)),
       purge: (endedBefore, limit) => write(() => audit.purge(endedBefore, limit)),
     },
     async close() {

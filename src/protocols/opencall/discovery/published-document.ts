@@ -80,7 +80,9 @@ async function callerOf(identify: Identify): Promise<Caller | undefined> {
 
 function visibleTo(caller: Caller | undefined, internal: readonly Operation[]): readonly Operation[] {
   if (!caller) return []
-  return internal.filter(({ scopes }) => scopes.every((scope) => hasScope(caller, scope)))
+  const visible = internal.filter(({ scopes }) => scopes.every((scope) => hasScope(caller, scope)))
+  // Those that need no scope are of interest to people who operate the server. Other callers' documents stay short.
+  return visible.some(({ scopes }) => scopes.length > 0) ? visible : []
 }
 
 /** Not by `new URL`: it refuses some hosts that a client can send. */

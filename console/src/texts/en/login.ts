@@ -1,0 +1,20 @@
+/** Words of the sign-in. */
+export const texts = {
+  title: 'Sign in to Callplane',
+  about: 'The page asks this server only, and stores nothing outside this tab.',
+  credential: 'Token, or link with a code',
+  credentialHint: 'A bearer token of this server, or the link that “callplane serve” prints.',
+  missing: 'Paste a token or a link first.',
+  readOnly: 'Read-only session',
+  keep: 'Stay signed in when this tab reloads',
+  signIn: 'Sign in',
+  signingIn: 'Signing in…',
+  oidc: (name: string | undefined) => `Continue with ${name ?? 'your identity provider'}`,
+  or: 'or',
+  linkProblem: 'A link works once, for ten minutes. Start the server again, or ask it for a new link.',
+  again: {
+    title: 'Your session has ended',
+    text: 'Sign in again to go on. What you have typed is still there, and a call that was waiting continues.',
+    leave: 'Leave and sign out',
+  },
+}

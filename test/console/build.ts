@@ -1,0 +1,19 @@
+/** Builds the page for tests, into a folder of its own, so that files that run at the same time do not disturb each other. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'vite'
+
+export interface BuiltPage extends Disposable {
+  readonly folder: string
+}
+
+export async function buildPage(): Promise<BuiltPage> {
+  const folder = mkdtempSync(join(tmpdir(), 'callplane-page-'))
+  await build({
+    configFile: join(import.meta.dirname, '../../console/vite.config.ts'),
+    logLevel: 'warn',
+    build: { outDir: folder },
+  })
+  return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+}
