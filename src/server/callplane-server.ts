@@ -9,6 +9,7 @@ import type { Client } from '../client/types.ts'
 import type { OpenSession } from '../core/ports/session.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Registry } from '../engine/registry.ts'
+import type { LoginCode } from './console/codes.ts'
 import type { TrustedCaller } from './mount/in-process.ts'
 
 export interface CallplaneServer {
@@ -41,6 +42,12 @@ export interface CallplaneServer {
    * credential: the program vouches for the caller. Scopes, policies, limits and records apply.
    */
   client<Ops>(caller: TrustedCaller): Client<Ops>
+  /**
+   * A one-time code that logs a person in to the console, within ten minutes: `{url}/console/#/login?code={code}`. It is
+   * for the local caller if the server has no authentication, and for the administrator otherwise. `undefined` if the
+   * console is switched off.
+   */
+  loginCode(options?: { readOnly?: boolean }): Promise<LoginCode | undefined>
   /** Finishes running calls or returns them to the queue, then closes everything. */
   close(graceMs?: number): Promise<void>
 }

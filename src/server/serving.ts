@@ -13,6 +13,7 @@ import type { Own } from './build/offer.ts'
 import type { Running } from './build/running.ts'
 import type { CallplaneServer, Sessions } from './callplane-server.ts'
 import { createCellRouting } from './cells/cell-routing.ts'
+import type { ConsoleLogin } from './console/login.ts'
 import type { Carriers } from './mount/carriers.ts'
 import { createInProcessClient, trusted } from './mount/in-process.ts'
 import type { McpSurface } from './mount/mcp.ts'
@@ -39,6 +40,7 @@ interface Serving {
   own: Own
   carriers: Carriers
   about: AboutServer
+  login: ConsoleLogin | undefined
 }
 
 /** Starts the engine, and releases all open resources. */
@@ -50,7 +52,7 @@ interface Life {
 export async function serve<App>(
   options: ServerOptions<App>,
   { routes, refuse, mcp }: Served,
-  { mounting, access, running, observing, own, carriers, about }: Serving,
+  { mounting, access, running, observing, own, carriers, about, login }: Serving,
   { start, release }: Life,
 ): Promise<CallplaneServer> {
   const { authenticator, signer } = access
@@ -167,6 +169,7 @@ export async function serve<App>(
           log,
         }),
       ),
+    loginCode: async ({ readOnly } = {}) => login?.createCode(readOnly),
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
 
