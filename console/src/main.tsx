@@ -5,6 +5,7 @@ import { href, placeOf } from './routes.ts'
 import { App } from './shell/app.tsx'
 import { createKeys } from './shell/keys.ts'
 import type { Page } from './shell/page.ts'
+import { createPaletteSources } from './shell/palette-sources.ts'
 import { createPreferences, storageOf } from './shell/preferences.ts'
 import { createRouter } from './shell/router.ts'
 import { createToasts } from './shell/toasts.tsx'
@@ -31,6 +32,7 @@ function start(root: HTMLElement): void {
     router: createRouter(window),
     keys: createKeys(window, preferences.singleKeys),
     toasts: createToasts(),
+    palette: createPaletteSources(),
     announce: createAnnouncer(),
   }
   root.replaceChildren()

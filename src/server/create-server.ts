@@ -26,6 +26,7 @@ import { buildRegistry } from './build/operations.ts'
 import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, peersOf } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
+import { openConsolePage } from './console/page-routes.ts'
 import { Carriers } from './mount/carriers.ts'
 import { createOpenApiRoute } from './mount/openapi-route.ts'
 import { rootHint } from './mount/root-hint.ts'
@@ -175,10 +176,11 @@ async function assemble<App>(
       (exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId()))
     const overran = peersOf(store, link)?.siblings.sharedSet('overran') ?? new Set<string>()
     const mcp = openMcp(options, mounting, offer, overran)
-    const protocols = createProtocolRoutes(options, mounting)
+    const page = options.console === false ? undefined : openConsolePage(EXPLORER, refuse)
+    const protocols = createProtocolRoutes(options, mounting, page?.frame)
     const openApi = createOpenApiRoute({ ...mounting, publicUrl: options.publicUrl }, refuse)
     const ownRoutes = createOwnRoutes(running, keys, observing, mounting, store, refuse)
-    const routes = [...protocols, openApi, ...ownRoutes, ...mcp.routes]
+    const routes = [...protocols, openApi, ...ownRoutes, ...mcp.routes, ...(page?.routes ?? [])]
     return await serve(
       options,
       { routes, refuse, mcp },

@@ -162,7 +162,7 @@ const forbidden: IForbiddenRuleType[] = [
     from: {
       path: '^src/server/',
       pathNot:
-        '^src/server/(?:create-server|serving|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|openapi-route|sessions|stream-transports|tool-handler|wired/[^/]+)|open/stored-secrets|operate/.+|workers/(?:hub|link))\\.ts$',
+        '^src/server/(?:create-server|serving|build/(?:observing|storage|backends|imports|fault-table|own-parts)|mount/(?:surfaces|mcp|openapi-route|sessions|stream-transports|tool-handler|wired/[^/]+)|open/stored-secrets|operate/.+|workers/(?:hub|link))\\.ts$',
     },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },

@@ -40,7 +40,7 @@ describeBackend(
     const server = await startHttpTools()
     const connection = await connect({ url: server.url, allowPrivate: true }, clock)
     return {
-      backend: createMcpBackend(connection, behaviour),
+      backend: createMcpBackend(connection, behaviour, 'tools'),
       begun: server.when('begun'),
       stopped: server.when(behaviour === 'flood' ? 'cut off' : 'stopped'),
       async cleanup() {
@@ -68,7 +68,7 @@ describeBackend(
     // Only some of the stories wait for them.
     for (const promise of [begun, stopped]) promise.catch(() => undefined)
     return {
-      backend: createMcpBackend(connection, behaviour),
+      backend: createMcpBackend(connection, behaviour, 'tools'),
       begun,
       stopped,
       async cleanup() {

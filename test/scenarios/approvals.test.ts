@@ -234,8 +234,13 @@ describe('our own operations', () => {
     expect(await listed({ Authorization: 'Bearer nonsense' })).toMatchObject({ ours: [] })
     expect(await listed(PEOPLE.agent.headers)).toMatchObject({ ours: [] })
     const approvals = ['approvals.list', 'approvals.get', 'approvals.decide']
-    expect(await listed(PEOPLE.boss.headers)).toEqual({ ours: approvals, caching: 'private, no-cache' })
-    expect((await listed(PEOPLE.root.headers)).ours).toEqual([...approvals, 'audit.list', 'nodes.list'])
+    expect(await listed(PEOPLE.boss.headers)).toEqual({
+      ours: expect.arrayContaining(approvals),
+      caching: 'private, no-cache',
+    })
+    expect((await listed(PEOPLE.root.headers)).ours).toEqual(
+      expect.arrayContaining([...approvals, 'audit.list', 'nodes.list']),
+    )
     for (const path of ['/tools', '/explorer/tools']) {
       expect(await (await desk.request(path, { headers: PEOPLE.root.headers })).text()).not.toContain('pprovals')
     }

@@ -7,13 +7,17 @@ import { startSite } from './server.ts'
 const APPROVALS = ['v1:callplane.approvals.list', 'v1:callplane.approvals.get', 'v1:callplane.approvals.decide']
 const AUDIT = 'v1:callplane.audit.list'
 const NODES = 'v1:callplane.nodes.list'
+const OPERATION = 'v1:callplane.operations.get'
+
+/** They need no scope, and are listed beside others. */
+const FOR_ALL = ['v1:callplane.calls.check', 'v1:callplane.faults.list', 'v1:callplane.whoami']
 
 const OPENS: Readonly<Record<string, readonly string[]>> = {
   '*': [],
-  [SCOPES.admin]: [...APPROVALS, AUDIT, NODES],
+  [SCOPES.admin]: [...APPROVALS, AUDIT, NODES, OPERATION],
   [SCOPES.approve]: APPROVALS,
   [SCOPES.audit]: [AUDIT],
-  [SCOPES.read]: [AUDIT, NODES],
+  [SCOPES.read]: [AUDIT, NODES, OPERATION],
   [SCOPES.metrics]: [],
   [SCOPES.payloads]: [],
   [SCOPES.operate]: [],
@@ -31,9 +35,10 @@ test.each(Object.entries(OPENS))('%s opens the operations it is for, and hides t
   const registry = await fetch(`${site.url}/.well-known/ops`, { headers })
   const listed = (await registry.json()) as { operations: { op: string }[] }
   const names = listed.operations.map(({ op }) => op).filter((op) => op.startsWith('v1:callplane.'))
-  expect(names.sort()).toEqual([...open].sort())
+  const forAll = open.length > 0 ? FOR_ALL : []
+  expect(names.sort()).toEqual([...open, ...forAll].sort())
 
-  for (const name of [...APPROVALS, AUDIT, NODES]) {
+  for (const name of [...APPROVALS, AUDIT, NODES, OPERATION]) {
     const { body } = await site.call(name, { id: 'none', verdict: 'deny' }, {}, { headers })
     // Past the scope, the arguments that the operation does not have are what is wrong.
     if (open.includes(name)) expect(body.error?.code).not.toBe('UNKNOWN_OP')

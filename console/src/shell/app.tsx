@@ -1,13 +1,17 @@
 /** The whole page: what the session allows, in its frame, with the overlays above. */
 import { QueryClient, QueryClientProvider } from '@tanstack/preact-query'
-import { useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useState } from 'preact/hooks'
 import { isFault } from '../../../src/client/fault.ts'
 import { Button } from '../design/button.tsx'
 import { Empty } from '../design/feedback.tsx'
+import { texts as keyTexts } from '../texts/en/palette.ts'
 import { texts } from '../texts/en/shell.ts'
 import { Frame } from './frame.tsx'
+import { KeyHelp } from './help.tsx'
+import { useKeys } from './keys.ts'
 import { LoginScreen, SignInAgain } from './login.tsx'
 import { type Page, PageContext } from './page.ts'
+import { Palette } from './palette.tsx'
 import { ToastList } from './toasts.tsx'
 
 export function App({ page }: { page: Page }) {
@@ -36,7 +40,7 @@ function Contents({ page }: { page: Page }) {
   if (state.kind === 'in')
     return (
       <>
-        <Frame badges={{}} openPalette={() => {}} />
+        <SignedIn />
         {session.isExpired.value && <SignInAgain />}
       </>
     )
@@ -51,6 +55,27 @@ function Contents({ page }: { page: Page }) {
         </Button>
       </div>
     </Empty>
+  )
+}
+
+function SignedIn() {
+  const [overlay, setOverlay] = useState<'palette' | 'help'>()
+  const close = useCallback(() => setOverlay(undefined), [])
+  const openHelp = useCallback(() => setOverlay('help'), [])
+  useKeys([
+    {
+      key: 'mod+k',
+      label: keyTexts.help.palette,
+      run: () => setOverlay(overlay === 'palette' ? undefined : 'palette'),
+    },
+    { key: '?', label: keyTexts.help.help, run: openHelp },
+  ])
+  return (
+    <>
+      <Frame badges={{}} openPalette={() => setOverlay('palette')} />
+      {overlay === 'palette' && <Palette onClose={close} openHelp={openHelp} />}
+      {overlay === 'help' && <KeyHelp onClose={close} />}
+    </>
   )
 }
 

@@ -4,6 +4,7 @@ import { useContext } from 'preact/hooks'
 import type { Server } from '../api/server.ts'
 import type { WhoAmI } from '../api/types.ts'
 import type { Keys } from './keys.ts'
+import type { PaletteSources } from './palette-sources.ts'
 import type { Preferences } from './preferences.ts'
 import type { Router } from './router.ts'
 import type { Toasts } from './toasts.tsx'
@@ -14,6 +15,7 @@ export interface Page {
   readonly preferences: Preferences
   readonly keys: Keys
   readonly toasts: Toasts
+  readonly palette: PaletteSources
   /** Told to screen readers, politely. */
   announce(text: string): void
 }

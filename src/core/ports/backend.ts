@@ -25,6 +25,10 @@ export interface BackendTraits {
  * leaves the call waiting.
  */
 export interface Backend extends BackendTraits {
+  /** What it runs, for operators: an address, an image or a file. It contains no secret. */
+  readonly about?: string
+  /** For a tool of another server: that server's name here, and the tool's name there. */
+  readonly imported?: { readonly from: string; readonly tool: string }
   /** The name of the secret that signs callbacks. Without one, the server accepts no callbacks. */
   readonly callbackSecret?: string
   /** Its calls are always recorded, because their callbacks may come after a restart. */

@@ -6,6 +6,7 @@ import type { Weights } from '../fairness/fair-turns.ts'
 import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { JsonValue } from '../json.ts'
+import type { CallList, PastAttempt } from './call-list.ts'
 import type { NodeFacts, NodeInfo } from './nodes.ts'
 import type { Peers } from './peers.ts'
 import type { Clock, Log } from './runtime.ts'
@@ -96,6 +97,8 @@ export interface Store {
   /** Small values that are neither calls nor bytes. */
   readonly records: Records
   readonly audit: AuditTrail
+  /** Reads many calls, for operators. */
+  readonly calls: CallList
   /** The other nodes on this store. Absent if one server uses the store alone. */
   readonly peers?: Peers
   /** The version of the schema that this program knows. Absent if the store has no such thing. */
@@ -177,6 +180,11 @@ export interface AuditTrail {
   append(entry: AuditEntry): Promise<void>
   /** Newest first, starting before the entry with the id `before`. */
   list(query: AuditQuery): Promise<readonly AuditEntry[]>
+  /**
+   * The lowest id down to which a list of this tenant reads about `entries` entries, starting before `before`. It bounds
+   * a search for entries that are rare. `undefined` if there are fewer.
+   */
+  horizon(query: Pick<AuditQuery, 'tenant' | 'before'>, entries: number): Promise<string | undefined>
   /** Removes up to `limit` entries that ended before this time and whose calls are removed. Returns their number. */
   purge(endedBefore: number, limit: number): Promise<number>
 }
@@ -212,8 +220,14 @@ export interface AuditQuery {
   operation?: string
   owner?: string
   before?: string
+  /** The lowest id. */
+  from?: string
+  /** Only entries with these values. */
+  matching?: AuditMatch
   limit: number
 }
+
+export type AuditMatch = Partial<Pick<AuditEntry, 'verdict' | 'outcome' | 'code' | 'rule' | 'requestId'>>
 
 export type Acceptance = Created | Taken | RecordsDiffer
 
@@ -296,6 +310,8 @@ export interface Change {
   extras?: InstanceExtras
   /** `null` clears it, and the answer with it. */
   waiting?: JsonValue | null
+  /** Added to the history of the call's attempts. */
+  past?: PastAttempt
   /** Added to the audit trail with `endedAt`, if the change applies. */
   audit?: AuditEnding
   /** Written if the change applies. The change applies only if their conditions hold. */

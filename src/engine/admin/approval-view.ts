@@ -3,6 +3,8 @@
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Attachment } from '../wait/approval-book.ts'
 import type { Approval } from '../wait/approvals.ts'
+import { PREVIOUS_SCHEMA, type PreviousApproval } from './approvals/previous.ts'
+import { timeText } from './shapes.ts'
 
 export const STATUSES = ['pending', 'approved', 'denied', 'used', 'expired', 'canceled'] as const
 
@@ -24,6 +26,8 @@ export interface ApprovalView {
   createdAt: string
   expiresAt: string
   decision?: { by: string; at: string; why?: string }
+  /** The last approved call of the same operation and caller. Only `approvals.get` has it. */
+  previous?: PreviousApproval
 }
 
 export function viewOf(approval: Approval, now: number): ApprovalView {
@@ -53,10 +57,6 @@ function statusOf({ status, expiresAt }: Approval, now: number): ApprovalView['s
   return lapses && expiresAt <= now ? 'expired' : status
 }
 
-export function timeText(ms: number): string {
-  return new Date(ms).toISOString()
-}
-
 const text = { type: 'string' }
 const time = { type: 'string', format: 'date-time' }
 
@@ -84,5 +84,6 @@ export const APPROVAL_SCHEMA: JsonObject = {
     createdAt: time,
     expiresAt: time,
     decision: { type: 'object', required: ['by', 'at'], properties: { by: text, at: time, why: text } },
+    previous: PREVIOUS_SCHEMA,
   },
 }

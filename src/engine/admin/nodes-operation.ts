@@ -5,7 +5,7 @@ import { jsonSchema } from '../../core/operation/schema.ts'
 import { SCOPES } from '../../core/operation/scopes.ts'
 import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { timeText } from './approval-view.ts'
+import { timeText } from './shapes.ts'
 
 /** The fields of a node in the result. Those after `node` are absent if the node has told nothing. */
 export interface NodeView extends Partial<Omit<NodeFacts, 'startedAt'>> {

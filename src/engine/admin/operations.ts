@@ -11,19 +11,28 @@ import { jsonSchema } from '../../core/operation/schema.ts'
 import { SCOPES } from '../../core/operation/scopes.ts'
 import type { NodeInfo } from '../../core/ports/nodes.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import type { AuditEntry, Store } from '../../core/ports/store.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { hasEnded } from '../follow/waiting.ts'
+import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
 import { callEnded } from '../wait/approval-faults.ts'
 import type { Approval, Approvals } from '../wait/approvals.ts'
-import { APPROVAL_SCHEMA, type ApprovalView, timeText, viewOf } from './approval-view.ts'
+import { type FaultsParts, listFaults } from './about/faults.ts'
+import { type DetailsParts, getOperation } from './about/operation-details.ts'
+import { type WhoAmIParts, whoAmI } from './about/whoami.ts'
+import { APPROVAL_SCHEMA, type ApprovalView, viewOf } from './approval-view.ts'
+import { previousOf } from './approvals/previous.ts'
+import { listAudit } from './audit/list.ts'
+import { type CheckParts, checkCall } from './calls/check.ts'
 import { listNodes } from './nodes-operation.ts'
+import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
-export interface OwnParts {
+export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts, CheckParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
   clock: Clock
+  registry: Registry
   /** The processes of this server, or the nodes on its store. */
   nodes(): Promise<readonly NodeInfo[]>
 }
@@ -36,9 +45,7 @@ export interface OwnOperations {
 }
 
 const APPROVE = [SCOPES.approve]
-const AUDIT = [SCOPES.audit]
 const OURS = /^v\d+:callplane\./
-const MAX_PAGE = 200
 /** The maximum number of approvals that one call of `approvals.list` reads. */
 const MAX_SCANNED = 2_000
 
@@ -80,7 +87,10 @@ export function createOwnOperations(): OwnOperations {
         run: async ({ id }, ctx) => {
           const { approvals, clock } = parts()
           const approval = await approvals.get(ctx.caller.tenant, id)
-          if (approval) return viewOf(approval, clock.now())
+          if (approval) {
+            const previous = await previousOf(approvals, approval)
+            return { ...viewOf(approval, clock.now()), ...(previous && { previous }) }
+          }
           throw new Fault('not-found', `There is no approval "${id}". List the approvals to find the id.`)
         },
       }),
@@ -100,23 +110,12 @@ export function createOwnOperations(): OwnOperations {
         result: jsonSchema<ApprovalView>(APPROVAL_SCHEMA),
         run: (args, ctx) => decide(parts(), ctx.caller, args),
       }),
-      operation('v1:callplane.audit.list', {
-        description: 'Lists who called which operation, when and with which outcome, newest first.',
-        internal: true,
-        scopes: AUDIT,
-        args: jsonSchema<{ operation?: string; owner?: string; before?: string; limit?: number }>({
-          type: 'object',
-          additionalProperties: false,
-          properties: { operation: { type: 'string' }, owner: { type: 'string' }, before: ID, limit: LIMIT },
-        }),
-        result: jsonSchema<AuditPage>({
-          type: 'object',
-          required: ['entries'],
-          properties: { entries: { type: 'array', items: { type: 'object' } }, next: ID },
-        }),
-        run: (args, ctx) => listAudit(parts(), ctx.caller, args),
-      }),
+      listAudit(parts),
       listNodes(parts),
+      whoAmI(parts),
+      getOperation(parts),
+      listFaults(parts),
+      checkCall(parts),
     ],
     connect(given) {
       connected = given
@@ -125,22 +124,11 @@ export function createOwnOperations(): OwnOperations {
   }
 }
 
-const ID = { type: 'string', minLength: 1, maxLength: 200 }
-const LIMIT = { type: 'integer', minimum: 1, maximum: MAX_PAGE }
-
 interface ApprovalPage {
   approvals: ApprovalView[]
   /** Pass it as `after` to get the next page. Absent on the last page. */
   next?: string
 }
-
-interface AuditPage {
-  entries: AuditView[]
-  /** Pass it as `before` to get the next page. Absent on the last page. */
-  next?: string
-}
-
-type AuditView = Omit<AuditEntry, 'tenant' | 'startedAt' | 'endedAt'> & { startedAt: string; endedAt: string }
 
 async function listApprovals(
   { approvals, clock }: OwnParts,
@@ -187,23 +175,6 @@ async function endedWithout(
   const instance = await store.get(instanceId)
   if (instance && !hasEnded(instance)) return false
   return (await approvals.get(tenant, id))?.status !== 'used'
-}
-
-async function listAudit(
-  { store }: OwnParts,
-  { tenant }: Caller,
-  { limit = 50, ...query }: { operation?: string; owner?: string; before?: string; limit?: number },
-): Promise<AuditPage> {
-  const found = await store.audit.list({ tenant, limit, ...query })
-  const entries = found.map(
-    ({ tenant: _own, startedAt, endedAt, ...entry }): AuditView => ({
-      ...entry,
-      startedAt: timeText(startedAt),
-      endedAt: timeText(endedAt),
-    }),
-  )
-  const last = entries.at(-1)
-  return { entries, ...(last && entries.length === limit && { next: last.id }) }
 }
 
 export function isOurs({ name }: Operation): boolean {

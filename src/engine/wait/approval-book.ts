@@ -36,6 +36,8 @@ export interface Approval {
   /** Until when it can be decided. Once it is approved: until when it can be used. */
   expiresAt: number
   decision?: { by: string; at: number; why?: string }
+  /** The approved call of the same operation and caller before this one. Present once this one is approved. */
+  previous?: string
 }
 
 export interface Attachment {
@@ -128,6 +130,11 @@ export class ApprovalBook {
     return false
   }
 
+  /** True if this owner has fewer than `most` approvals that wait or are about to. */
+  async hasRoom(who: Pick<Approval, 'tenant' | 'owner'>, most: number): Promise<boolean> {
+    return (await this.#records.list(this.#ownedKey({ ...who, id: '' }), most)).length < most
+  }
+
   async unreserve(approval: Approval): Promise<void> {
     await this.#records.remove(this.#ownedKey(approval))
   }
@@ -185,6 +192,20 @@ export class ApprovalBook {
     const id = await this.#records.get(this.#useKey(tenant, binding, key))
     const approval = id === undefined ? undefined : await this.get(tenant, id)
     return approval?.status === 'used' && approval.usedUnder === key ? approval : undefined
+  }
+
+  /** The id of the last approved call of the same operation and caller. */
+  lastApproved(approval: Approval): Promise<string | undefined> {
+    return this.#records.get(this.#lastKey(approval))
+  }
+
+  /** Makes this approval the last one of its operation and caller. */
+  noteApproved(approval: Approval): RecordChange {
+    return { key: this.#lastKey(approval), value: approval.id, expiresAt: keptUntil(approval) }
+  }
+
+  #lastKey({ tenant, owner, userId = '', operation }: Approval): string {
+    return `approval-last/${part(tenant)}/${this.#env.digest(JSON.stringify([owner, userId, operation]))}`
   }
 
   #useKey(tenant: string, binding: string, key: string): string {

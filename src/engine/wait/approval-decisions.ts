@@ -26,13 +26,20 @@ export class ApprovalDecisions {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const approval = this.#decidable(await this.#book.get(decider.tenant, id), decider, id)
       const now = this.#env.clock.now()
+      const isApproved = verdict === 'approve'
+      const previous = isApproved ? await this.#book.lastApproved(approval) : undefined
       const decided: Approval = {
         ...approval,
-        status: verdict === 'approve' ? 'approved' : 'denied',
+        ...(previous !== undefined && { previous }),
+        status: isApproved ? 'approved' : 'denied',
         expiresAt: now + (approval.expiresAt - approval.createdAt),
         decision: { by: ownerOf(decider), at: now, ...(why !== undefined && { why }) },
       }
-      const change = [this.#book.change(approval, decided), ...this.#book.striking(decided)]
+      const change = [
+        this.#book.change(approval, decided),
+        ...this.#book.striking(decided),
+        ...(isApproved ? [this.#book.noteApproved(decided)] : []),
+      ]
       const written =
         approval.instanceId === undefined
           ? await this.#store.records.write([...change, this.#book.standUntilExpiry(decided)])

@@ -148,6 +148,12 @@ export class Approvals {
     return this.#grantOf(standing?.approval)
   }
 
+  /** Throws as `reserve` would now, and reserves nothing. */
+  async foreseeReserve(caller: Caller): Promise<void> {
+    const who = { tenant: caller.tenant, owner: ownerOf(caller) }
+    if (!(await this.#book.hasRoom(who, this.#pendingPerCaller))) throw faults.tooManyPending(this.#pendingPerCaller)
+  }
+
   /** Uses the approval for an unrecorded call. False if another call used it, or if it changed. */
   async spend(grant: Grant): Promise<boolean> {
     return grant.use === undefined || this.#store.records.write(grant.use)
@@ -176,6 +182,13 @@ export class Approvals {
 
   get(tenant: string, id: string): Promise<Approval | undefined> {
     return this.#book.get(tenant, id)
+  }
+
+  /** The approved call of the same operation and caller before this one. */
+  async previous(approval: Approval): Promise<Approval | undefined> {
+    const isApproved = approval.decision !== undefined && approval.status !== 'denied'
+    const id = isApproved ? approval.previous : await this.#book.lastApproved(approval)
+    return id === undefined ? undefined : this.get(approval.tenant, id)
   }
 
   /** All approvals, oldest first, starting after the id `after`. */

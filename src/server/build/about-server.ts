@@ -38,6 +38,11 @@ export class AboutServer {
     this.#connected = parts
   }
 
+  get program(): Pick<NodeFacts, 'version' | 'startedAt'> {
+    const { version, startedAt } = this.#fixed
+    return { version, startedAt }
+  }
+
   facts(): NodeFacts {
     const { engine, limits } = this.#connected ?? {}
     return {

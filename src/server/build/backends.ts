@@ -9,7 +9,7 @@ import { wasmTraits } from '../../backends/wasm/traits.ts'
 import { webhookTraits } from '../../backends/webhook/traits.ts'
 import type { HandlerContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
-import type { OperationDefinition } from '../../core/operation/operation.ts'
+import type { BackendSpec, OperationDefinition } from '../../core/operation/operation.ts'
 import type { Backend, BackendKind, BackendParts, BackendTraits } from '../../core/ports/backend.ts'
 import type { BackendChecks } from '../declarations/entry.ts'
 
@@ -127,7 +127,9 @@ function createBackend<App>(
   if (spec) {
     try {
       const { folder = parts.folder } = definition
-      return (kinds.get(spec.kind) as BackendKind).create(spec, { ...parts, folder })
+      const created = (kinds.get(spec.kind) as BackendKind).create(spec, { ...parts, folder })
+      const about = aboutOf(spec)
+      return about === undefined ? created : withAbout(created, about)
     } catch (thrown) {
       throw thrown instanceof Fault ? new Fault(thrown.kind, `${name}: ${thrown.message}`, thrown.toRecord()) : thrown
     }
@@ -136,6 +138,18 @@ function createBackend<App>(
   throw new Fault('malformed', `${name} has neither "run" nor "backend". Add one of them.`, {
     code: 'INVALID_OPERATION',
   })
+}
+
+/** Where the tool is. A query can contain a key, so it is left out. */
+function aboutOf({ endpoint, image, module }: BackendSpec): string | undefined {
+  const url = typeof endpoint === 'string' ? URL.parse(endpoint) : null
+  if (url) return url.origin + url.pathname
+  return [image, module].find((value) => typeof value === 'string')
+}
+
+/** A backend can be an object with private fields, so it is not copied. */
+function withAbout(backend: Backend, about: string): Backend {
+  return Object.defineProperty(backend, 'about', { value: about, enumerable: true })
 }
 
 /** For descriptions and policy tests: has the traits of the real backend, but opens and runs nothing. */

@@ -160,7 +160,7 @@ async function createToolList(declared: ToolImport, at: number, parts: ImportPar
   function define(tool: Tool, connection: Caller): Operation {
     const definition = defineTool(tool, declared)
     const schemas = prepareSchemas(definition, tellOfCost(log, definition.name))
-    return completeOperation(definition, schemas, createMcpBackend(connection, tool.name))
+    return completeOperation(definition, schemas, createMcpBackend(connection, tool.name, declared.namespace))
   }
 
   return {

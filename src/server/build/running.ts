@@ -19,9 +19,11 @@ import type { WorkerLink } from '../workers/link.ts'
 import type { AboutServer } from './about-server.ts'
 import type { Access } from './access.ts'
 import { createInjector } from './context-source.ts'
+import { faultTable } from './fault-table.ts'
 import type { Keys } from './governing.ts'
 import type { Observing } from './observing.ts'
 import type { Offer, Own } from './offer.ts'
+import { tellAboutServer } from './own-parts.ts'
 import { createResultCache } from './result-cache.ts'
 import type { Storage } from './storage.ts'
 
@@ -96,7 +98,18 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     { node: 1, ...(store.schema !== undefined && { schema: store.schema }), facts: about.facts() },
   ]
   const nodes = store.nodes ?? link?.nodes(() => about.facts()) ?? alone
-  own.administration.connect({ approvals, worker, store, clock: env.clock, nodes })
+  const { observing, transports } = parts
+  own.administration.connect({
+    ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),
+    faults: faultTable,
+    approvals,
+    checking: engine.checking,
+    worker,
+    store,
+    clock: env.clock,
+    registry,
+    nodes,
+  })
   const shared = { env, registry, store, objects, limits, worker }
   const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
   own.unsubscribe?.connect(followUp)

@@ -154,7 +154,13 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
     audit: {
       append: (entry) => ask('audit.append', [entry]),
       list: (query) => ask('audit.list', [query]),
+      horizon: (query, entries) => ask('audit.horizon', [query, entries]),
       purge: (endedBefore, limit) => ask('audit.purge', [endedBefore, limit]),
+    },
+    calls: {
+      page: (query) => ask('calls.page', [query]),
+      count: (query) => ask('calls.count', [query]),
+      attempts: (id) => ask('calls.attempts', [id]),
     },
     close() {
       closing ??= channel.idle()

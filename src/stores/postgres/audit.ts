@@ -6,12 +6,12 @@
  * log for each call. Without it, the page of a small tenant would read all calls.
  */
 import { hash } from 'node:crypto'
-import { USUAL_ENDING } from '../../core/call/audit-ending.ts'
+import { membersOf, memberText, USUAL_ENDING } from '../../core/call/audit-ending.ts'
 import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { AuditEntry, AuditQuery, AuditTrail } from '../../core/ports/store.ts'
+import type { AuditEntry, AuditMatch, AuditQuery, AuditTrail } from '../../core/ports/store.ts'
 import { type Session, type Statement, statement } from './connect/session.ts'
 import { type Generations, perGeneration } from './generations/generations.ts'
 import { encodeArray } from './sql/arrays.ts'
@@ -86,6 +86,24 @@ function decodeEntry({ id, tenant, owner, operation, ended_at, entry }: AuditRow
   return { ...JSON.parse(entry), ...texts, endedAt: ended_at }
 }
 
+const MEMBERS = [9, 11, 13, 15] as const
+
+/** True if the JSON in this column has the members in the values from `$9`, as far as they are given. */
+function hasMembers(column: string): string {
+  return MEMBERS.map(
+    (at) => `($${at}::text IS NULL OR strpos(${column}, $${at}) > 0
+      OR ($${at + 1}::text IS NOT NULL AND strpos(${column}, $${at + 1}) = 0))`,
+  ).join(' AND ')
+}
+
+/** The values from `$7`: the request id, the same as a member, and the members. */
+function matchValues(matching: AuditMatch): (string | null)[] {
+  const { requestId } = matching
+  const request = requestId === undefined ? [null, null] : [encodeText(requestId), memberText('requestId', requestId)]
+  const members = membersOf(matching)
+  return [...request, ...MEMBERS.flatMap((_, at) => [members[at]?.has ?? null, members[at]?.orLacks ?? null])]
+}
+
 export interface Audit {
   trail: AuditTrail
   /** Writes the entries of calls that are being removed to the audit table. The same entry can be written again. */
@@ -104,9 +122,11 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
   // A repeat after a lost answer writes the same entry.
   const insert = statement(`INSERT INTO ${tables.audit} (id, tenant, owner, operation, ended_at, entry)
     SELECT * FROM unnest(${arrays.join(', ')}) ON CONFLICT (tenant, id) DO NOTHING`)
-  const matches = `tenant = $1 AND id < $2 AND ($3::text IS NULL OR operation = $3) AND ($4::text IS NULL OR owner = $4)`
+  const matches = `tenant = $1 AND id < $2 AND id >= $6 AND ($3::text IS NULL OR operation = $3)
+    AND ($4::text IS NULL OR owner = $4) AND ${hasMembers('entry')} AND ($7::text IS NULL OR strpos(entry, $8) > 0)`
   const ofTenant = 'k.tenant = $1 AND ($4::text IS NULL OR k.owner = $4)'
-  const ofCall = 'c.id < $2 AND c.audit IS NOT NULL AND ($3::text IS NULL OR c.operation = $3)'
+  const ofCall = `c.id < $2 AND c.id >= $6 AND c.audit IS NOT NULL AND ($3::text IS NULL OR c.operation = $3)
+    AND ${hasMembers('c.audit')} AND ($7::text IS NULL OR c.request_id = $7 OR strpos(c.audit, $8) > 0)`
   const countCallers = perGeneration((generation) =>
     statement(`SELECT count(*)::int AS callers FROM (SELECT FROM ${tables.callers(generation)} k
       WHERE k.tenant = $1 AND ($2::text IS NULL OR k.owner = $2) LIMIT ${MANY_CALLERS + 1}) AS seen`),
@@ -121,6 +141,13 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
     statement(`SELECT ${ENTRY_COLUMNS} FROM ${tables.calls(generation)} c JOIN ${tables.callers(generation)} k
         ON k.hash = c.caller
       WHERE ${ofCall} AND ${ofTenant} ORDER BY c.id DESC LIMIT $5`),
+  )
+  const nthKept = perGeneration((generation) =>
+    statement(`SELECT c.id FROM ${tables.calls(generation)} c JOIN ${tables.callers(generation)} k ON k.hash = c.caller
+      WHERE c.id < $2 AND c.audit IS NOT NULL AND k.tenant = $1 ORDER BY c.id DESC LIMIT 1 OFFSET $3`),
+  )
+  const nthMoved = statement(
+    `SELECT id FROM ${tables.audit} WHERE tenant = $1 AND id < $2 ORDER BY id DESC LIMIT 1 OFFSET $3`,
   )
   const listMoved = statement(`SELECT id, tenant, owner, operation, ended_at, entry FROM ${tables.audit}
     WHERE ${matches} ORDER BY id DESC LIMIT $5`)
@@ -155,9 +182,10 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
   }
 
   async function list(session: Session, query: AuditQuery): Promise<readonly AuditEntry[]> {
-    const { tenant, operation, owner, before = NEWEST, limit } = query
+    const { tenant, operation, owner, before = NEWEST, from = '', matching = {}, limit } = query
     const optional = [operation, owner].map((text) => (text === undefined ? null : encodeText(text)))
-    const values = [encodeText(tenant), encodeText(before), ...optional, limit]
+    const matched = matchValues(matching)
+    const values = [encodeText(tenant), encodeText(before), ...optional, limit, encodeText(from), ...matched]
     // In this order: an entry that moves in between is then seen twice, and not missed.
     const kept: AuditEntry[] = []
     const first = before === NEWEST ? LAST_ID : firstIdFrom(before)
@@ -168,7 +196,8 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
       const callers = rows[0]?.callers ?? 0
       if (callers === 0) continue
       const by: Statement = callers > MANY_CALLERS ? byId(generation) : byCaller(generation)
-      const found = await session.query<EntryRow>(by, [encodeText(tenant), first, ...optional, limit])
+      const bounds = [encodeText(tenant), first, ...optional, limit, firstIdFrom(from)]
+      const found = await session.query<EntryRow>(by, [...bounds, ...matched])
       kept.push(...found.rows.map(decodeKept))
     }
     const moved = (await session.query<AuditRow>(listMoved, values)).rows.map(decodeEntry)
@@ -176,11 +205,26 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
     return [...byIds.values()].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit)
   }
 
+  async function horizon(session: Session, query: Pick<AuditQuery, 'tenant' | 'before'>, entries: number) {
+    const { tenant, before = NEWEST } = query
+    const first = before === NEWEST ? LAST_ID : firstIdFrom(before)
+    await generations.refresh(session)
+    const ids: string[] = []
+    const look = async (by: Statement, from: string) => {
+      const { rows } = await session.query<{ id: string }>(by, [encodeText(tenant), from, entries - 1])
+      ids.push(...rows.map(({ id }) => decodeText(id)))
+    }
+    for (const generation of generations.live) await look(nthKept(generation), first)
+    await look(nthMoved, encodeText(before))
+    return ids.sort().at(-1)
+  }
+
   return {
     archive: (session, rows) => (rows.length === 0 ? Promise.resolve() : insertAll(session, rows.map(decodeKept))),
     trail: {
       append: (entry) => writes.add(append, entry, { lanes: [`audit ${entry.tenant} ${entry.id}`] }),
       list: (query) => alone(reads, 'audit list', (session) => list(session, query)),
+      horizon: (query, entries) => alone(reads, 'audit horizon', (session) => horizon(session, query, entries)),
       purge: (endedBefore, limit) =>
         alone(writes, 'audit purge', async (session) => (await session.query(purge, [endedBefore, limit])).count),
     },

@@ -3,7 +3,7 @@
  * When the call is removed, its entry moves to the audit table. Other entries are in that table from the start.
  */
 import type { Database } from 'better-sqlite3'
-import { USUAL_ENDING } from '../../core/call/audit-ending.ts'
+import { membersOf, memberText, USUAL_ENDING } from '../../core/call/audit-ending.ts'
 import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
@@ -33,24 +33,42 @@ export function prepareAudit(db: Database, owners: Owners) {
     `INSERT INTO audit (id, tenant, owner, operation, ended_at, entry) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (tenant, id) DO NOTHING`,
   )
-  const list = db.prepare<[string, string, string | null, string | null, number], AuditRow>(
-    `SELECT * FROM audit WHERE tenant = ? AND id < ? AND operation = coalesce(?, operation)
-       AND owner = coalesce(?, owner) ORDER BY id DESC LIMIT ?`,
+  const list = db.prepare<[Bound], AuditRow>(
+    `SELECT * FROM audit WHERE tenant = @tenant AND id < @before AND id >= @from
+       AND operation = coalesce(@operation, operation) AND owner = coalesce(@owner, owner) AND ${hasMembers('entry')}
+       AND (@request IS NULL OR instr(entry, @request) > 0) ORDER BY id DESC LIMIT @limit`,
   )
-  const ofOwners = 'owner IN (SELECT ref FROM owners WHERE tenant = ? AND owner = coalesce(?, owner))'
+  const ofOwners = 'owner IN (SELECT ref FROM owners WHERE tenant = @tenant AND owner = coalesce(@owner, owner))'
   const haveFew = db
-    .prepare<[string, string | null], number>(
+    .prepare<[Pick<Bound, 'tenant' | 'owner'>], number>(
       `SELECT count(*) <= ${FEW} FROM (SELECT 1 FROM instances WHERE ${ofOwners} LIMIT ${FEW + 1})`,
     )
     .pluck()
   const listKept = (index: string) =>
-    db.prepare<[string, string | null, string, string | null, number], EndedRow>(
+    db.prepare<[Bound], EndedRow>(
       `SELECT ${ENTRY_COLUMNS} FROM instances WHERE ref IN (
          SELECT ref FROM instances INDEXED BY ${index} WHERE ${ofOwners}
-           AND id < ? AND audit IS NOT NULL AND operation = coalesce(?, operation) ORDER BY id DESC LIMIT ?)`,
+           AND id < @before AND id >= @from AND audit IS NOT NULL AND operation = coalesce(@operation, operation)
+           AND ${hasMembers('audit')} AND (@requestId IS NULL OR request_id = @requestId OR instr(audit, @request) > 0)
+         ORDER BY id DESC LIMIT @limit)`,
     )
   const listOfFew = listKept('instances_by_owner')
   const listOfMany = listKept('instances_by_id')
+  type Nth = Pick<Bound, 'tenant' | 'owner' | 'before'> & { skipped: number }
+  const nthKept = (index: string) =>
+    db
+      .prepare<[Nth], string>(
+        `SELECT id FROM instances INDEXED BY ${index} WHERE ${ofOwners} AND id < @before AND audit IS NOT NULL
+         ORDER BY id DESC LIMIT 1 OFFSET @skipped`,
+      )
+      .pluck()
+  const nthOfFew = nthKept('instances_by_owner')
+  const nthOfMany = nthKept('instances_by_id')
+  const nthApart = db
+    .prepare<[Omit<Nth, 'owner'>], string>(
+      'SELECT id FROM audit WHERE tenant = @tenant AND id < @before ORDER BY id DESC LIMIT 1 OFFSET @skipped',
+    )
+    .pluck()
   const purge = db.prepare<[number, number]>(
     'DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE ended_at < ? ORDER BY ended_at LIMIT ?)',
   )
@@ -83,17 +101,71 @@ export function prepareAudit(db: Database, owners: Owners) {
       return () => void insert.run(...values)
     },
 
-    list({ tenant, operation, owner, before = NEWEST, limit }: AuditQuery): readonly AuditEntry[] {
-      const fromKept = haveFew.get(tenant, owner ?? null) === 1 ? listOfFew : listOfMany
-      const kept = fromKept.all(tenant, owner ?? null, before, operation ?? null, limit).map(decodeKept)
-      const apart = list.all(tenant, before, operation ?? null, owner ?? null, limit).map(decodeEntry)
+    list(query: AuditQuery): readonly AuditEntry[] {
+      const bound = boundOf(query)
+      const { tenant, owner, limit } = bound
+      const fromKept = haveFew.get({ tenant, owner }) === 1 ? listOfFew : listOfMany
+      const kept = fromKept.all(bound).map(decodeKept)
+      const apart = list.all(bound).map(decodeEntry)
       return [...kept, ...apart].sort(newestFirst).slice(0, limit)
+    },
+
+    horizon({ tenant, before = NEWEST }: Pick<AuditQuery, 'tenant' | 'before'>, entries: number): string | undefined {
+      const owner = null
+      const skipped = entries - 1
+      const nth = haveFew.get({ tenant, owner }) === 1 ? nthOfFew : nthOfMany
+      const ids = [nth.get({ tenant, owner, before, skipped }), nthApart.get({ tenant, before, skipped })]
+      return ids.reduce((high, id) => (high === undefined || (id !== undefined && id > high) ? id : high))
     },
 
     purge(endedBefore: number, limit: number): Action<number> {
       return () => purge.run(endedBefore, limit).changes
     },
   }
+}
+
+/** The values of a query, by the names in the statements. */
+interface Bound {
+  tenant: string
+  operation: string | null
+  owner: string | null
+  before: string
+  from: string
+  requestId: string | null
+  request: string | null
+  limit: number
+  /** Those of `hasMembers`. */
+  [member: `has${number}` | `lacks${number}`]: string | null
+}
+
+const MEMBERS = [0, 1, 2, 3] as const
+
+/** True if the JSON in this column has the members `has0` to `has3`, as far as they are given. */
+function hasMembers(column: string): string {
+  return MEMBERS.map(
+    (at) => `(@has${at} IS NULL OR instr(${column}, @has${at}) > 0 OR (@lacks${at} IS NOT NULL
+       AND instr(${column}, @lacks${at}) = 0))`,
+  ).join(' AND ')
+}
+
+function boundOf({ matching = {}, before = NEWEST, from = '', operation, owner, tenant, limit }: AuditQuery): Bound {
+  const { requestId } = matching
+  const bound: Bound = {
+    tenant,
+    operation: operation ?? null,
+    owner: owner ?? null,
+    before,
+    from,
+    requestId: requestId ?? null,
+    request: requestId === undefined ? null : memberText('requestId', requestId),
+    limit,
+  }
+  const members = membersOf(matching)
+  for (const at of MEMBERS) {
+    bound[`has${at}`] = members[at]?.has ?? null
+    bound[`lacks${at}`] = members[at]?.orLacks ?? null
+  }
+  return bound
 }
 
 /** A row with `ENTRY_COLUMNS`. */

@@ -6,11 +6,14 @@ import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Observer } from '../../core/ports/observer.ts'
 import { escapeHelp, escapeLabel, formatNumber } from './prometheus.ts'
+import type { Counted } from './quantiles.ts'
 
 export interface Metrics extends Pick<Required<Observer>, 'callEnded'> {
   /** Read at each rendering, for example queue length, open calls and memory. */
   register(reading: Reading): void
   render(): string
+  /** The calls of one operation. `undefined` if none has ended. */
+  counted(operation: Pick<Operation, 'key'>): Counted | undefined
 }
 
 export interface Reading {
@@ -50,6 +53,7 @@ const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
 /** There are fewer fault kinds; the limit also holds if a caller passes codes. */
 const MAX_OUTCOMES = 32
 const OTHER = '_other'
+const COMPLETE = 'complete'
 
 export function createMetrics({
   bucketsSeconds = DEFAULT_BUCKETS,
@@ -93,6 +97,10 @@ export function createMetrics({
       }
       readings.set(reading.name, reading)
     },
+    counted({ key }) {
+      const cells = byKey.get(key)
+      return cells && countedIn(cells, boundsMs)
+    },
     render() {
       const cells = [...byKey.values()]
       return [
@@ -103,6 +111,13 @@ export function createMetrics({
       ].join('\n')
     },
   }
+}
+
+function countedIn({ outcomes, buckets }: OperationCells, boundsMs: readonly number[]): Counted {
+  let calls = 0
+  for (const { count } of outcomes.values()) calls += count
+  const errors = calls - (outcomes.get(COMPLETE)?.count ?? 0)
+  return { calls, errors, buckets: [...buckets], boundsMs }
 }
 
 function openCounter(cells: OperationCells, outcome: string, codeOf: MetricsOptions['codeOf']): Counter {

@@ -6,7 +6,7 @@ import { CODES } from './fault-codes.ts'
 import { KINDS } from './fault-kinds.ts'
 
 /** Refusals of HTTP, which are not faults. */
-const OF_HTTP: readonly ErrorEntry[] = [
+export const OF_HTTP: readonly ErrorEntry[] = [
   ofHttp(405, 'METHOD_NOT_ALLOWED', 'The path does not have this method.', 'Use a method of the header Allow.'),
   ofHttp(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.', 'Send it again.', true),
   ofHttp(

@@ -3,8 +3,9 @@
  * check in the statement that their generation is the current one, and a call that is not found is looked for again
  * with a new list.
  */
+
+import { timeOfId } from '../../../core/call/id-time.ts'
 import { type Session, type Statement, statement } from '../connect/session.ts'
-import { timeOfId } from '../sql/ids.ts'
 import { KEPT, type Tables } from '../tables.ts'
 
 interface GenerationRow {

@@ -6,11 +6,13 @@
  *
  * A call that has ended and is past its retention does not change any more, so that what a slice has seen holds.
  */
+
+import { idAt } from '../../../core/call/id-time.ts'
 import { type Audit, ENTRY_COLUMNS, type EntryRow } from '../audit.ts'
 import { ALIAS, ENDED } from '../calls/rows.ts'
 import { type Session, statement, transaction } from '../connect/session.ts'
 import { encodeArray } from '../sql/arrays.ts'
-import { encodeId, idAt } from '../sql/ids.ts'
+import { encodeId } from '../sql/ids.ts'
 import { KEPT, type Tables } from '../tables.ts'
 import { type Generations, perGeneration } from './generations.ts'
 import { LOCK_WAIT } from './rotation.ts'

@@ -3,10 +3,11 @@
  * seconds, so they never need one: accepting and ending such a call writes one row twice. If this node dies, another one
  * finds them by the node's number, among the ids from `low` on.
  */
+
+import { idAt } from '../../../core/call/id-time.ts'
 import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import { BriefMap } from '../../../core/fairness/brief-map.ts'
-import { idAt } from '../sql/ids.ts'
 import type { CountedRow } from '../upkeep.ts'
 
 /** What must be known of such a call. */

@@ -17,17 +17,6 @@ export function encodeId(id: string): string {
   return UUID.test(id) ? id.replaceAll('-', '') : NIL
 }
 
-/** When an id of version 7 was made, in Unix epoch milliseconds. */
-export function timeOfId(id: string): number {
-  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
-}
-
-/** The first id of this moment. */
-export function idAt(ms: number): string {
-  const digits = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0')
-  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
-}
-
 /** The lowest id that is not below a text, in the order of texts. `LAST_ID` if all are below. */
 export function firstIdFrom(text: string): string {
   if (UUID.test(text)) return text

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Instance } from '../../../core/call/instance.ts'
 import { statesBefore } from '../../../core/call/state.ts'
-import type { AuditEnding, AuditEntry, AuditQuery } from '../../../core/ports/store.ts'
+import type { AuditEnding, AuditEntry, AuditMatch, AuditQuery } from '../../../core/ports/store.ts'
 import { expireNow } from '../../fakes/expire-now.ts'
 import { sampleId, sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
@@ -62,6 +62,59 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       expect(await list({ owner: 'none|bob' })).toEqual([bob])
       expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([other])
       expect(await list({ owner: 'none|bob', operation: 'v1:other@1.0.0' })).toEqual([])
+    })
+
+    story(
+      'a list can be limited to values of its entries, before and after their calls are removed',
+      async (store, clock) => {
+        const id = sampleId(2)
+        const instance = sampleInstance(clock.now(), {
+          id,
+          requestId: 'asked',
+          keepUntil: clock.now(),
+          expiresAt: clock.now(),
+        })
+        const said = { ...USUAL, rule: 'p"#"code":"X"', outcome: 'timeout', code: 'LATE' }
+        await store.accept(instance)
+        await store.advance({ id, from: statesBefore('error'), to: 'error', endedAt: clock.now(), audit: said })
+        await store.audit.append(entryOf(sampleId(1)))
+        await store.audit.append(
+          entryOf(sampleId(3), { verdict: 'deny', rule: 'p#\u0000é', outcome: 'forbidden', code: 'X' }),
+        )
+        const found = async (matching: AuditMatch, more: Partial<AuditQuery> = {}) => {
+          const entries = await store.audit.list({ tenant: 'main', limit: 9, matching, ...more })
+          return entries.map((entry) => entry.id)
+        }
+
+        for (const purged of [[], [id]]) {
+          await expireNow(store, purged)
+          expect(await found({ outcome: 'complete' })).toEqual([sampleId(1)])
+          expect(await found({ verdict: 'allow' })).toEqual([id, sampleId(1)])
+          expect(await found({ verdict: 'deny' })).toEqual([sampleId(3)])
+          expect(await found({ code: 'LATE', outcome: 'timeout' })).toEqual([id])
+          expect(await found({ code: 'X' })).toEqual([sampleId(3)])
+          expect(await found({ rule: 'p"#"code":"X"' })).toEqual([id])
+          expect(await found({ rule: 'p#\u0000é' })).toEqual([sampleId(3)])
+          expect(await found({ requestId: 'asked' })).toEqual([id])
+          expect(await found({ requestId: 'aske' })).toEqual([])
+          expect(await found({}, { from: id })).toEqual([sampleId(3), id])
+          expect(await found({}, { tenant: 'other' })).toEqual([])
+        }
+      },
+    )
+
+    story('the horizon bounds how many entries a list reads', async ({ audit, ...store }, clock) => {
+      const ids = [1, 2, 3, 4].map(sampleId)
+      for (const id of ids) await audit.append(entryOf(id))
+      const kept = sampleInstance(clock.now(), { id: sampleId(5) })
+      await store.accept(kept)
+      const end = { from: statesBefore('complete'), to: 'complete' as const, endedAt: clock.now(), audit: USUAL }
+      await store.advance({ id: kept.id, ...end })
+
+      expect(await audit.horizon({ tenant: 'main' }, 2)).toBe(ids[2])
+      expect(await audit.horizon({ tenant: 'main', before: ids[2] as string }, 2)).toBe(ids[0])
+      expect(await audit.horizon({ tenant: 'main' }, 9)).toBe(undefined)
+      expect(await audit.horizon({ tenant: 'other' }, 1)).toBe(undefined)
     })
 
     story('an entry is written only if its change applies', async (store, clock) => {
