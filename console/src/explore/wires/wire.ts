@@ -90,4 +90,4 @@ export interface Wire {
 }
 
 /** The page has the words. */
-export type Refusal = 'stream' | 'stream-needs-task' | 'file' | 'large-file' | 'internal' | 'no-tool' | 'chunks'
+export type Refusal = 'stream' | 'stream-needs-task' | 'file' | 'large-file' | 'internal' | 'no-tool'
