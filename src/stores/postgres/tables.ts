@@ -15,6 +15,7 @@ export interface Tables {
   dueCounts: string
   nodes: string
   nodeNumbers: string
+  slots: string
   records: string
   audit: string
 }
@@ -33,6 +34,7 @@ export function tablesOf(schema: string): Tables {
     dueCounts: `${quoted}.due_counts`,
     nodes: `${quoted}.nodes`,
     nodeNumbers: `${quoted}.node_numbers`,
+    slots: `${quoted}.slots`,
     records: `${quoted}.records`,
     audit: `${quoted}.audit`,
   }
