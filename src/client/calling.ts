@@ -3,6 +3,7 @@
  * what the server says is possible.
  */
 import type { JsonObject } from '../core/json.ts'
+import { CallFault } from './fault.ts'
 import { newId } from './ids.ts'
 import { asksToComeBack, faultOf, isLost, problemOf, wrongReply } from './judge.ts'
 import type { CallOptions, ClientOptions, Envelope, OutgoingCall } from './options.ts'
@@ -20,6 +21,7 @@ const MAX_DELAY_MS = 5_000
 const POLL_AGAIN_MS = 250
 /** How long a server may be away while a call is followed. */
 const LOST_POLLS = 20
+
 export type CallingOptions = Pick<ClientOptions, 'retries' | 'timeoutMs' | 'use'>
 
 /** What the full client adds. */
@@ -76,7 +78,9 @@ export class Calling {
     let now = first
     for (;;) {
       onChange?.(now)
-      if (now.envelope.state === 'complete') return now
+      const { state } = now.envelope
+      if (state === 'complete') return now
+      if (state === 'streaming') throw new CallFault('IS_A_STREAM', 'Use "for await".')
       now = await this.next(now, signal)
     }
   }

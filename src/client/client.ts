@@ -1,6 +1,6 @@
 /** Puts a client together: the tree of operations, and the methods beside it. Entries of the package add features. */
 import type { JsonObject } from '../core/json.ts'
-import { Calling, type CallingExtras, type Ended } from './calling.ts'
+import { Calling, type CallingExtras } from './calling.ts'
 import { withCall } from './judge.ts'
 import type { CallOptions, ClientOptions, OutgoingCall } from './options.ts'
 import type { Finish } from './run.ts'
@@ -54,9 +54,4 @@ export function buildClient(
 /** Its state is unknown until the first response, and polls go to the address of its id. */
 function resumed(id: string): Received {
   return { envelope: { requestId: id, state: 'accepted', retryAfterMs: 0 } }
-}
-
-/** The result in the envelope. OpenCALL: a completed call has a `result` or a `location`. */
-export function inlineResult({ envelope }: Ended): unknown {
-  return envelope.result
 }

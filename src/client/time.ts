@@ -62,9 +62,9 @@ export function createLimit(signal: AbortSignal | undefined, timeoutMs: number |
 }
 
 function timedOut(timeoutMs: number): CallFault {
-  return new CallFault('TIMED_OUT', `The call has not ended after ${timeoutMs} ms. It may still run.`)
+  return new CallFault('TIMED_OUT', `No end after ${timeoutMs} ms. The call may still run.`)
 }
 
 function aborted(reason: unknown): CallFault {
-  return new CallFault('ABORTED', 'The caller gave the call up. It may still run.', { cause: reason })
+  return new CallFault('ABORTED', 'The caller aborted. The call may still run.', { cause: reason })
 }

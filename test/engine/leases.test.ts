@@ -277,6 +277,38 @@ test('a sync call with effects that does not end within the grace ends as unknow
   expect(await reply).toMatchObject({ state: 'error', fault: { kind: 'outcome-unknown' } })
 })
 
+test('a call with effects that was accepted after the grace is handed over, and is not unknown', async () => {
+  const cluster = openCluster()
+  const [stuck, accepting] = [new Gate(), new Gate()]
+  const work = operation('v1:work', { model: 'async', run: () => stuck.pass() })
+  const charge = operation('v1:charge', { sideEffecting: true, run: (_args, { attempt }) => attempt })
+  const slow: Store = {
+    ...cluster.store,
+    async accept(...given) {
+      if (given[0].model === 'sync') await accepting.pass()
+      return cluster.store.accept(...given)
+    },
+  }
+  const { clock, objects } = cluster
+  const first = new Node({ clock, objects, store: slow }, { operations: [work, charge] })
+  await first.call('v1:work')
+  await stuck.reached
+  const reply = first.call('v1:charge', {}, { idempotencyKey: 'k1' })
+  await accepting.reached
+
+  const stopping = first.engine.worker.stop(1_000)
+  clock.advance(1_000)
+  accepting.open(undefined)
+  await settled()
+  clock.advance(STOP_GRACE_MS)
+  await stopping
+  expect(await reply).toMatchObject({ state: 'pending' })
+  const { id } = await cluster.find('r2')
+  new Node(cluster, { operations: [charge] }).engine.worker.wake()
+
+  expect(await cluster.ended(id)).toMatchObject({ attempt: 2, outcome: { kind: 'result', value: 1 } })
+})
+
 test('a stop asked of another node reaches the handler with the next renewal of its lease', async () => {
   const cluster = openCluster()
   const held = new Gate()

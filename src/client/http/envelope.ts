@@ -71,6 +71,6 @@ async function tooLarge(response: Response, maxBytes: number): Promise<CallFault
 
 function notOpenCall({ status, headers }: Response, cause?: unknown): CallFault {
   const type = headers.get('content-type')
-  const message = `The server responded with ${status} and ${type} instead of an OpenCALL envelope. Check the address.`
+  const message = `The server responded with ${status} and ${type}, not an OpenCALL envelope. Check the address.`
   return new CallFault('NOT_OPENCALL', message, { status, cause })
 }

@@ -62,7 +62,7 @@ export function lost(thrown: unknown, signal: AbortSignal | undefined, href: str
   if (signal?.aborted) return signal.reason
   if (thrown instanceof CallFault) return thrown
   const reason = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause.message : String(thrown)
-  const message = `${brief(new URL(href).origin)} did not respond: ${reason}. Check the address and the network.`
+  const message = `${brief(new URL(href).origin)} did not respond: ${reason}. Check the address.`
   return new CallFault('UNREACHABLE', message, { cause: thrown })
 }
 

@@ -35,7 +35,7 @@ const LIES: readonly [lie: string, script: () => (request: Received) => Scripted
   ['an envelope without a state', () => inTurn({ body: { requestId: 'r' } }), 'BAD_REPLY'],
   ['complete without a result', () => inTurn({ body: { requestId: 'r', state: 'complete' } }), 'BAD_REPLY'],
   ['a success with an error status', () => inTurn({ ...complete(1), status: 500 }), 'BAD_REPLY'],
-  ['a state that nobody knows', () => inTurn(pending({ state: 'dreaming' })), 'UNKNOWN_STATE'],
+  ['an unknown state', () => inTurn(pending({ state: 'dreaming' })), 'UNKNOWN_STATE'],
   ['a state that goes backwards', () => inTurn(pending(), pending({ state: 'accepted' })), 'BAD_REPLY'],
   ['an error without a code', () => inTurn({ body: { requestId: 'r', state: 'error' } }), 'FAILED'],
   ['a location that is a script', () => inTurn(located('javascript:alert(1)')), 'LOCATION_REFUSED'],
@@ -108,7 +108,7 @@ export function describeLies(name: string, teller: () => Teller): void {
       expect(told).toEqual([expect.objectContaining({ fault })])
     })
 
-    test('events and frames that nobody knows are skipped, in every kind of line', async () => {
+    test('unknown events and frames are skipped, with every kind of line end', async () => {
       const text = `: hello\r\n\r\nevent: news\ndata: 0\n\nevent: frame\rdata: {"a":\rdata: 1}\r\rretry: 1\nevent:frame\ndata:2\n\n${END}`
       const { url } = await startScript(inTurn(streaming({ expiresAt: 1 }), events(text)))
 
