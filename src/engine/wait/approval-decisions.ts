@@ -56,7 +56,8 @@ export class ApprovalDecisions {
       throw new Fault('conflict', `The approval "${id}" is already ${approval.status}.`, { code: 'APPROVAL_DECIDED' })
     }
     if (isOver(approval, this.#env.clock.now())) throw faults.undecided(approval.operation)
-    if (ownerOf(decider) === approval.owner && !approval.selfApproval) {
+    const { owner, replayedBy, selfApproval } = approval
+    if ([owner, replayedBy].includes(ownerOf(decider)) && !selfApproval) {
       throw new Fault('forbidden', 'You cannot approve your own call. Ask another person.', { code: 'SELF_APPROVAL' })
     }
     return approval
