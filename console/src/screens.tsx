@@ -3,12 +3,16 @@ import type { ComponentType } from 'preact'
 import type { RouteName } from './routes.ts'
 import { lazily } from './shell/lazily.tsx'
 
-type Load = () => Promise<ComponentType>
-
-const explore: Load = async () => (await import('./explore/screen.tsx')).ExploreScreen
+const explore = lazily(async () => (await import('./explore/screen.tsx')).ExploreScreen)
+const approvals = lazily(async () => (await import('./approvals/screen.tsx')).ApprovalsScreen)
+const errors = lazily(async () => (await import('./errors/screen.tsx')).ErrorsScreen)
 
 /** A route without a screen is not offered anywhere. */
 export const SCREENS: Partial<Record<RouteName, ComponentType>> = {
-  explore: lazily(explore),
-  operation: lazily(explore),
+  explore,
+  operation: explore,
+  approvals,
+  approval: approvals,
+  errors,
+  error: errors,
 }

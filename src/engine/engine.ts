@@ -17,6 +17,7 @@ import type { Sealer } from '../core/ports/secrets.ts'
 import type { Store } from '../core/ports/store.ts'
 import { Admission } from './admit/admission.ts'
 import type { Admitted } from './admit/admitted.ts'
+import { Checking } from './admit/checking.ts'
 import type { AttemptParts } from './attempt/job.ts'
 import { ChildCalls } from './child-calls.ts'
 import type { Limits } from './limits/limits.ts'
@@ -51,6 +52,8 @@ export class Engine {
   readonly registry: Registry
   readonly worker: Worker
   readonly approvals: Approvals
+  /** Foresees what a call would get, without making it. */
+  readonly checking: Checking
   readonly readers: Readers
   readonly owed: OwedReplies
   readonly #parts: EngineParts
@@ -73,6 +76,7 @@ export class Engine {
     this.worker = new Worker(registry, store, limits, attempts, parts.work, held, secrets)
     this.#parts = parts
     this.#admission = new Admission(parts, this.approvals)
+    this.checking = new Checking(parts, this.approvals)
     this.owed = new OwedReplies(env, store)
     this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals, secrets, this.owed)
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, this.worker, parts.cache, store.audit)

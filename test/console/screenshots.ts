@@ -4,8 +4,8 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import * as quickstart from '../../examples/quickstart/operations.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
+import { doSomeWork, TOKENS, worldOptions } from './world.ts'
 
 const [folder = 'dist/screenshots', part = ''] = process.argv.slice(2)
 const SIZES = [
@@ -16,11 +16,14 @@ const SIZES = [
 const SCREENS: Record<string, string> = {
   explore: '#/',
   nowhere: '#/nowhere',
+  approvals: '#/approvals',
+  errors: '#/errors',
+  error: '#/errors/TIMEOUT',
 }
 
 async function picture(site: ConsoleSite, name: string, fragment: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await site.open(fragment, { colorScheme })
+    const page = await site.open(fragment, { colorScheme, token: TOKENS.operator })
     await page.waitForSelector('main')
     for (const viewport of SIZES) {
       await page.setViewportSize(viewport)
@@ -32,6 +35,7 @@ async function picture(site: ConsoleSite, name: string, fragment: string): Promi
 }
 
 mkdirSync(folder, { recursive: true })
-await using site = await startConsole({ operations: Object.values(quickstart) })
+await using site = await startConsole(worldOptions())
+await doSomeWork(site.url)
 for (const [name, fragment] of Object.entries(SCREENS)) if (name.includes(part)) await picture(site, name, fragment)
 for (const complaint of site.complaints) console.error(complaint)

@@ -16,7 +16,13 @@ export interface ConsoleSite extends AsyncDisposable {
   /** Requests to other hosts, breaches of the policy, and errors of the page's scripts: all must stay empty. */
   readonly complaints: string[]
   /** A fresh browser context at a fragment: `open('#/runs')`. */
-  open(fragment?: string, options?: BrowserContextOptions & { at?: 'explorer' | 'console' }): Promise<Page>
+  open(fragment?: string, options?: OpenOptions): Promise<Page>
+}
+
+export interface OpenOptions extends BrowserContextOptions {
+  at?: 'explorer' | 'console'
+  /** The tab is signed in with this token already. */
+  token?: string
 }
 
 export async function startConsole<App>(options: ServerOptions<App>): Promise<ConsoleSite> {
@@ -32,8 +38,12 @@ export async function startConsole<App>(options: ServerOptions<App>): Promise<Co
     server,
     browser,
     complaints,
-    async open(fragment = '', { at = 'console', ...more } = {}) {
+    async open(fragment = '', { at = 'console', token, ...more } = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...more })
+      if (token)
+        await context.addInitScript(
+          `sessionStorage.getItem('callplane.session') ?? sessionStorage.setItem('callplane.session', '${token}')`,
+        )
       const opened = await context.newPage()
       watch(opened, site.url, complaints)
       await opened.goto(`${site.url}/${at}/${fragment}`)

@@ -10,7 +10,7 @@ const NODES = 'v1:callplane.nodes.list'
 const OPERATION = 'v1:callplane.operations.get'
 
 /** They need no scope, and are listed beside others. */
-const FOR_ALL = ['v1:callplane.faults.list', 'v1:callplane.whoami']
+const FOR_ALL = ['v1:callplane.calls.check', 'v1:callplane.faults.list', 'v1:callplane.whoami']
 
 const OPENS: Readonly<Record<string, readonly string[]>> = {
   '*': [],

@@ -152,6 +152,7 @@ const OTHER_CHANGE: Required<Change> = {
   endedAt: 7,
   extras: {},
   waiting: null,
+  past: { attempt: 1, outcome: 'failed', endedAt: 5 },
   audit: { verdict: 'allow', backend: 'http', attempts: 2, outcome: 'complete', rule: 'r' },
   records: [{ key: 'a', value: 'b' }],
 }

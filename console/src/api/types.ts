@@ -193,7 +193,7 @@ export interface FaultView {
   meaning: string
   remedy: string
   operations?: string[]
-  wires: Record<WireName, { status?: number; code?: string | number }>
+  wires: Partial<Record<WireName, { status?: number; code?: string | number }>>
 }
 
 export interface CheckResult {

@@ -84,7 +84,7 @@ function CurrentScreen() {
   return (
     <main class={classes('main', name && `at-${name}`)} id="content" tabIndex={-1} ref={main}>
       {Screen && !missing && (
-        <Boundary key={name}>
+        <Boundary key={sectionOf(name)}>
           <Screen />
         </Boundary>
       )}

@@ -97,6 +97,10 @@ export function startsOf({ attempt, extras }: Pick<Instance, 'attempt' | 'extras
   return attempt - (extras?.unbegun ?? 0)
 }
 
+export function faultIn(outcome: Outcome | undefined): FaultRecord | undefined {
+  return outcome?.kind === 'fault' ? outcome.fault : undefined
+}
+
 /** An instance that is being built and that no other part has seen yet. */
 export type InstanceDraft = { -readonly [Field in keyof Instance]: Instance[Field] }
 
@@ -119,6 +123,8 @@ export interface InstanceExtras {
   readonly held?: true
   readonly asking?: Asking
   readonly stream?: StreamState
+  /** The id of the call that this one repeats for an operator. */
+  readonly replayOf?: string
   /** Where the end is sent if the connection of the request is gone. */
   readonly replyTo?: KeptAddress
 }

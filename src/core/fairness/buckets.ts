@@ -35,6 +35,14 @@ export class Buckets {
     return 0
   }
 
+  /** The milliseconds to wait for a token, or 0. Takes none. */
+  waitMs(key: string): number {
+    const { capacity, msPerToken } = this.#rules
+    const now = this.#clock.monotonicMs()
+    const waitMs = Math.max(now, this.#fullAt.get(key) ?? now) + msPerToken - now - capacity * msPerToken
+    return waitMs > ROUNDING_MS ? waitMs : 0
+  }
+
   #forget(now: number): void {
     for (const [key, fullAt] of this.#fullAt) {
       if (fullAt <= now || this.#fullAt.size > MAX_KEYS) this.#fullAt.delete(key)

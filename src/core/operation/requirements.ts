@@ -68,7 +68,7 @@ export async function checkRequirements(
   operation: Operation,
   caller: Caller,
   given: Given,
-  authorizations: Authorizations | undefined,
+  authorizations: Pick<Authorizations, 'token'> | undefined,
 ): Promise<void> {
   const { authorization: needed = [], secrets = [], userId = false } = operation.requires ?? {}
   const authorization: string[] = []

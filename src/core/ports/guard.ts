@@ -59,6 +59,8 @@ export type Identify = () => Caller | undefined | Promise<Caller | undefined>
 export interface Authorizations {
   /** A token that is valid now. `undefined` if the person has not authorized these scopes. */
   token(caller: Caller, id: string, scopes: readonly string[]): Promise<string | undefined>
+  /** True if the person has authorized these scopes, as far as is stored here. It asks no provider. */
+  holds(caller: Caller, id: string, scopes: readonly string[]): Promise<boolean>
   /**
    * The provider has refused this token. It is renewed before the next use; if that fails, the person must authorize
    * again.

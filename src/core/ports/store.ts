@@ -6,6 +6,7 @@ import type { Weights } from '../fairness/fair-turns.ts'
 import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { JsonValue } from '../json.ts'
+import type { CallList, PastAttempt } from './call-list.ts'
 import type { NodeFacts, NodeInfo } from './nodes.ts'
 import type { Peers } from './peers.ts'
 import type { Clock, Log } from './runtime.ts'
@@ -96,6 +97,8 @@ export interface Store {
   /** Small values that are neither calls nor bytes. */
   readonly records: Records
   readonly audit: AuditTrail
+  /** Reads many calls, for operators. */
+  readonly calls: CallList
   /** The other nodes on this store. Absent if one server uses the store alone. */
   readonly peers?: Peers
   /** The version of the schema that this program knows. Absent if the store has no such thing. */
@@ -307,6 +310,8 @@ export interface Change {
   extras?: InstanceExtras
   /** `null` clears it, and the answer with it. */
   waiting?: JsonValue | null
+  /** Added to the history of the call's attempts. */
+  past?: PastAttempt
   /** Added to the audit trail with `endedAt`, if the change applies. */
   audit?: AuditEnding
   /** Written if the change applies. The change applies only if their conditions hold. */

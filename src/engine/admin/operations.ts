@@ -23,10 +23,11 @@ import { type WhoAmIParts, whoAmI } from './about/whoami.ts'
 import { APPROVAL_SCHEMA, type ApprovalView, viewOf } from './approval-view.ts'
 import { previousOf } from './approvals/previous.ts'
 import { listAudit } from './audit/list.ts'
+import { type CheckParts, checkCall } from './calls/check.ts'
 import { listNodes } from './nodes-operation.ts'
 import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
-export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts {
+export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts, CheckParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -114,6 +115,7 @@ export function createOwnOperations(): OwnOperations {
       whoAmI(parts),
       getOperation(parts),
       listFaults(parts),
+      checkCall(parts),
     ],
     connect(given) {
       connected = given

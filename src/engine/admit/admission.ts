@@ -21,6 +21,7 @@ import { MOST_TRIES } from '../wait/approval-book.ts'
 import { contended } from '../wait/approval-faults.ts'
 import type { Approvals } from '../wait/approvals.ts'
 import { type Admitted, approvalRequest } from './admitted.ts'
+import { admitAll } from './guards.ts'
 import { decideAll, denied } from './verdicts.ts'
 
 export interface AdmissionParts extends Pick<AttemptParts, 'env' | 'fetcher' | 'authorizations' | 'observer'> {
@@ -190,15 +191,6 @@ export class Admission {
 
 function withoutKey({ idempotencyKey: _, ...call }: Call): Call {
   return call
-}
-
-/** Asks the guards in order. Returns a promise only if a guard does. */
-function admitAll(guards: readonly Guard[], caller: Caller, operation: Operation, from = 0): Promise<void> | undefined {
-  for (let at = from; at < guards.length; at++) {
-    const answer = (guards[at] as Guard).admit?.(caller, operation)
-    if (answer instanceof Promise) return answer.then(() => admitAll(guards, caller, operation, at + 1))
-  }
-  return undefined
 }
 
 /** A client that never leaves. */

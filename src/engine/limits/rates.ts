@@ -13,22 +13,28 @@ export class Rates {
   /** `undefined` if calls have no limit, which is the default. */
   readonly #calls: ((key: string) => number | Promise<number>) | undefined
   readonly #polls: (key: string) => number | Promise<number>
+  /** Absent if calls have no limit, or if processes count together. */
+  readonly #ownCalls: Buckets | undefined
 
   constructor(rules: RateRules, clock: Clock, shared: SharedLimits | undefined) {
     const { callsPerSecond, callBurst, pollBurst, pollIntervalMs } = rules
-    const take = (bucket: BucketRules, together: SharedLimits | undefined) => {
-      if (together) return (key: string) => together.takeToken(bucket, key)
-      const buckets = new Buckets(bucket, clock)
-      return (key: string) => buckets.take(key)
-    }
+    const take = (bucket: BucketRules, together: SharedLimits | undefined, buckets = new Buckets(bucket, clock)) =>
+      together ? (key: string) => together.takeToken(bucket, key) : (key: string) => buckets.take(key)
     const perCall = { capacity: callBurst, msPerToken: 1000 / callsPerSecond }
-    this.#calls = callsPerSecond > 0 ? take(perCall, shared) : undefined
+    this.#ownCalls = callsPerSecond > 0 && !shared ? new Buckets(perCall, clock) : undefined
+    this.#calls = callsPerSecond > 0 ? take(perCall, shared, this.#ownCalls) : undefined
     this.#polls = take({ capacity: pollBurst, msPerToken: pollIntervalMs }, shared?.pollsApart ? undefined : shared)
   }
 
   /** Returns a promise only if processes count together. */
   countCall(tenant: string, owner: string): void | Promise<void> {
     return this.#calls && unlessTooSoon(this.#calls(keyOf(tenant, owner)), 'Too many calls in a short time')
+  }
+
+  /** Throws as `countCall` would now, and counts nothing. Processes that count together are not asked. */
+  foreseeCall(tenant: string, owner: string): void {
+    const waitMs = this.#ownCalls?.waitMs(keyOf(tenant, owner)) ?? 0
+    if (waitMs > 0) throw slowDown('Too many calls in a short time', waitMs)
   }
 
   countPoll({ tenant, owner }: SlotOwner, requestId: string): void | Promise<void> {

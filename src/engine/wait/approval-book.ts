@@ -130,6 +130,11 @@ export class ApprovalBook {
     return false
   }
 
+  /** True if this owner has fewer than `most` approvals that wait or are about to. */
+  async hasRoom(who: Pick<Approval, 'tenant' | 'owner'>, most: number): Promise<boolean> {
+    return (await this.#records.list(this.#ownedKey({ ...who, id: '' }), most)).length < most
+  }
+
   async unreserve(approval: Approval): Promise<void> {
     await this.#records.remove(this.#ownedKey(approval))
   }

@@ -148,6 +148,12 @@ export class Approvals {
     return this.#grantOf(standing?.approval)
   }
 
+  /** Throws as `reserve` would now, and reserves nothing. */
+  async foreseeReserve(caller: Caller): Promise<void> {
+    const who = { tenant: caller.tenant, owner: ownerOf(caller) }
+    if (!(await this.#book.hasRoom(who, this.#pendingPerCaller))) throw faults.tooManyPending(this.#pendingPerCaller)
+  }
+
   /** Uses the approval for an unrecorded call. False if another call used it, or if it changed. */
   async spend(grant: Grant): Promise<boolean> {
     return grant.use === undefined || this.#store.records.write(grant.use)

@@ -74,13 +74,24 @@ class PersonalAuthorizations implements AuthorizationService {
   }
 
   async token(caller: Caller, id: string, scopes: readonly string[]): Promise<string | undefined> {
+    const found = await this.#held(caller, id, scopes)
+    if (!found) return undefined
+    const { holder, held, client } = found
+    const fresh = await this.#grants.fresh(holder, held, client)
+    return fresh && covers(fresh.scopes, scopes) ? fresh.accessToken : undefined
+  }
+
+  async holds(caller: Caller, id: string, scopes: readonly string[]): Promise<boolean> {
+    return (await this.#held(caller, id, scopes)) !== undefined
+  }
+
+  /** The stored grant, if it covers these scopes. */
+  async #held(caller: Caller, id: string, scopes: readonly string[]) {
     const client = this.#clients.get(id)
     if (!client || !this.#mayHold(caller)) return undefined
     const holder = this.#holder(caller, id)
     const held = await this.#grants.get(holder)
-    if (!held || !covers(held.scopes, scopes)) return undefined
-    const fresh = await this.#grants.fresh(holder, held, client)
-    return fresh && covers(fresh.scopes, scopes) ? fresh.accessToken : undefined
+    return held && covers(held.scopes, scopes) ? { holder, held, client } : undefined
   }
 
   refused(caller: Caller, id: string, token: string): Promise<void> {

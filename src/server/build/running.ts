@@ -103,6 +103,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),
     faults: faultTable,
     approvals,
+    checking: engine.checking,
     worker,
     store,
     clock: env.clock,

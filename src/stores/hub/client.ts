@@ -157,6 +157,11 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
       horizon: (query, entries) => ask('audit.horizon', [query, entries]),
       purge: (endedBefore, limit) => ask('audit.purge', [endedBefore, limit]),
     },
+    calls: {
+      page: (query) => ask('calls.page', [query]),
+      count: (query) => ask('calls.count', [query]),
+      attempts: (id) => ask('calls.attempts', [id]),
+    },
     close() {
       closing ??= channel.idle()
       return closing

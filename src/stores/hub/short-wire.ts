@@ -193,8 +193,8 @@ export function decodeComplete(message: CompleteMessage): Change {
   return { id, from: BEFORE_COMPLETE, to: 'complete', attempt, outcome, endedAt, audit, ...expiry }
 }
 
-function isOnlyEnd({ from, releaseKey, settled, failures, dueAt, extras, waiting, records }: Change): boolean {
-  const more = settled ?? failures ?? dueAt ?? extras ?? records
+function isOnlyEnd({ from, releaseKey, settled, failures, dueAt, extras, waiting, records, past }: Change): boolean {
+  const more = settled ?? failures ?? dueAt ?? extras ?? records ?? past
   if (releaseKey || more !== undefined || waiting !== undefined || from.length !== BEFORE_COMPLETE.length) return false
   return from.every((state, at) => state === BEFORE_COMPLETE[at])
 }

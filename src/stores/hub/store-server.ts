@@ -103,7 +103,7 @@ class Lessee {
   }
 
   #serveRest(channel: Channel): void {
-    const { records, audit } = this.#store
+    const { records, audit, calls } = this.#store
     const serve = <T extends object>(of: T, prefix: string, names: readonly (keyof T & string)[]) => {
       for (const name of names) {
         channel.on(prefix + name, (...args) => this.#write((of[name] as Asked)(...args)))
@@ -112,6 +112,7 @@ class Lessee {
     serve(this.#store, '', ['alias', 'get', 'find', 'extend', 'overdue'])
     serve(records, 'records.', ['put', 'get', 'add', 'replace', 'take', 'remove', 'write', 'list', 'purge'])
     serve(audit, 'audit.', ['append', 'list', 'horizon', 'purge'])
+    serve(calls, 'calls.', ['page', 'count', 'attempts'])
     // The other process has the objects, so it has to remove them.
     channel.on('expire', (limit: number, asking: number) =>
       this.#write(this.#store.expire(limit, (ids) => channel.ask('removeObjects', [asking, ids]))),

@@ -22,6 +22,7 @@ import { createExpiry } from './generations/expiry.ts'
 import { Generations } from './generations/generations.ts'
 import { type RotationRules, USUAL_ROTATION } from './generations/rotation.ts'
 import { type LinkOptions, Links } from './links/links.ts'
+import { createCallList } from './lists/call-list.ts'
 import { AboutNode } from './nodes/about-node.ts'
 import { DatabaseClock } from './nodes/database-clock.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
@@ -137,6 +138,7 @@ async function assemble(
     remote.changedHere(instance, node)
   }
   const { records, within } = createRecords({ tables, writes, reads: reading, now })
+  const calls = createCallList({ tables, generations, reads, batches: reading, now })
   const audit = createAudit(tables, generations, writes, reading)
   const acceptance = new AcceptedCalls({
     tables,
@@ -302,6 +304,11 @@ async function assemble(
     openCounts: () => attempt(() => upkeep.openCounts()),
     records,
     audit: audit.trail,
+    calls: {
+      page: (query) => attempt(() => calls.page(query)),
+      count: (query) => attempt(() => calls.count(query)),
+      attempts: (id) => attempt(() => calls.attempts(id)),
+    },
     peers: links ? { limits: nodePeers.limits, siblings: nodePeers.siblings, pipes: links } : nodePeers,
     close: () => (closing ??= close()),
   }

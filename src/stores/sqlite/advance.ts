@@ -2,12 +2,13 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { applyChange } from '../../core/call/applied-change.ts'
 import { encodeEnding } from '../../core/call/audit-ending.ts'
-import type { Instance } from '../../core/call/instance.ts'
+import { faultIn, type Instance } from '../../core/call/instance.ts'
 import { isTerminal, STATES } from '../../core/call/state.ts'
 import type { Advanced, Change } from '../../core/ports/store.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
 import type { OpenCalls } from './open-calls.ts'
+import { addToPast } from './past.ts'
 import type { RecordWrites } from './records.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 
@@ -80,7 +81,7 @@ export function prepareAdvance(db: Database, { fresh, openCalls, records, decode
  * The columns that a change may set. The statement names only columns that change, because naming an unchanged column
  * rewrites its indexes. So there is one statement for each combination of columns.
  */
-const SET: readonly { column: string; read(change: Change): string | number | undefined }[] = [
+const SET: readonly { column: string; set?: string; read(change: Change): string | number | undefined }[] = [
   { column: 'due_at', read: ({ dueAt }) => dueAt },
   { column: 'outcome', read: ({ outcome }) => outcome && JSON.stringify(outcome) },
   { column: 'settled', read: ({ settled }) => settled },
@@ -91,6 +92,9 @@ const SET: readonly { column: string; read(change: Change): string | number | un
   { column: 'audit', read: ({ audit }) => audit && encodeEnding(audit) },
   { column: 'extras', read: ({ extras }) => extras && JSON.stringify(extras) },
   { column: 'waiting', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
+  { column: 'fault_kind', read: ({ outcome }) => faultIn(outcome)?.kind },
+  { column: 'fault_code', read: ({ outcome }) => faultIn(outcome)?.code },
+  { column: 'past', set: addToPast('?'), read: ({ past }) => past && JSON.stringify(past) },
 ]
 
 /** The columns whose values depend on whether a caller was told of the call. */
@@ -125,10 +129,12 @@ function encodeChange(change: Change): { shape: number; values: (string | number
 function updateOf(change: Change): string {
   const { to, from, waiting, releaseKey, attempt, dueAt } = change
   const set = [`state = '${to}'`, `ended = ${isTerminal(to) ? 1 : 0}`, 'revision = revision + 1']
-  for (const { column, read } of SET) {
+  for (const { column, read, set: value = '?' } of SET) {
     if (read(change) === undefined) continue
-    set.push(change.untold && isTime(column) ? `${column} = CASE told WHEN 1 THEN ? ELSE ? END` : `${column} = ?`)
+    set.push(`${column} = ${change.untold && isTime(column) ? 'CASE told WHEN 1 THEN ? ELSE ? END' : value}`)
   }
+  // The attempt is over, and the next one has a start of its own.
+  if (change.settled !== undefined) set.push('begun_at = NULL')
   if (dueAt === undefined) set.push('due_at = NULL')
   if (isTerminal(to)) set.push('room = NULL')
   if (waiting === null) set.push('waiting = NULL', 'answer = NULL')

@@ -3,7 +3,14 @@
 import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
-import type { ExecutionModel, Instance, InstanceExtras, Outcome, Progress } from '../../core/call/instance.ts'
+import {
+  type ExecutionModel,
+  faultIn,
+  type Instance,
+  type InstanceExtras,
+  type Outcome,
+  type Progress,
+} from '../../core/call/instance.ts'
 import { isTerminal, type State } from '../../core/call/state.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Alias } from '../../core/ports/store.ts'
@@ -50,6 +57,14 @@ export interface InstanceRow {
   waiting: string | null
   answer: string | null
   room: string | null
+  /** Of a call that ended with a fault. */
+  fault_kind: string | null
+  fault_code: string | null
+  replay_of: string | null
+  /** When the attempt that runs, or that ended the call, was begun. Null if that was at its acceptance. */
+  begun_at: number | null
+  /** The attempts that did not end the call: JSON objects, separated by commas. */
+  past: string | null
 }
 
 export interface AliasRow {
@@ -141,6 +156,9 @@ const VALUES: Readonly<Record<string, (instance: Instance) => string | number | 
   outcome: ({ outcome }) => outcome && JSON.stringify(outcome),
   extras: ({ extras }) => extras && JSON.stringify(extras),
   ended_at: ({ endedAt }) => endedAt,
+  fault_kind: ({ outcome }) => faultIn(outcome)?.kind,
+  fault_code: ({ outcome }) => faultIn(outcome)?.code,
+  replay_of: ({ extras }) => extras?.replayOf,
 }
 
 const FURTHER = Object.entries(VALUES).map(([column, read]) => ({

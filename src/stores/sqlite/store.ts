@@ -12,6 +12,7 @@ import { knownSchema } from './files/migrate.ts'
 import { type OpenOptions, openDatabase } from './files/open.ts'
 import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
+import { prepareCallList } from './lists/call-list.ts'
 import { OpenCalls } from './open-calls.ts'
 import { Owners } from './owners.ts'
 import { prepareClaim } from './queue/claim.ts'
@@ -68,6 +69,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   const { advance, answer } = prepareAdvance(db, { fresh, openCalls, records: records.writes, decode })
   const leases = prepareLeases(db, { fresh, owners, due, decode, now })
   const upkeep = prepareUpkeep(db, { owners, requests, decode, archive: audit.archive })
+  const calls = prepareCallList(db, owners, now)
   leases.voidAll()
   const steps = prepareClockSteps(db, fresh, clock)
 
@@ -152,6 +154,11 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
       list: (query) => read(() => audit.list(query)),
       horizon: (query, entries) => read(() => audit.horizon(query, entries)),
       purge: (endedBefore, limit) => write(() => audit.purge(endedBefore, limit)),
+    },
+    calls: {
+      page: (query) => read(() => calls.page(query)),
+      count: (query) => read(() => calls.count(query)),
+      attempts: (id) => read(() => calls.attempts(id)),
     },
     async close() {
       await requests.stop()

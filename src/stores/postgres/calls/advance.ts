@@ -1,7 +1,7 @@
 /** Compare and set: the only way in which an accepted instance changes its state. */
 import { applyChange } from '../../../core/call/applied-change.ts'
 import { encodeEnding } from '../../../core/call/audit-ending.ts'
-import type { Instance } from '../../../core/call/instance.ts'
+import { faultIn, type Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import type { Advanced, Change } from '../../../core/ports/store.ts'
 import { type Session, type Statement, statement, transaction } from '../connect/session.ts'
@@ -15,8 +15,9 @@ import { dueSource, KEPT, putDue, removeDue, type Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
 import { changeInPlace } from './in-place.ts'
+import { addToPast } from './past.ts'
 import type { CallReads } from './reads.ts'
-import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, letterOf, lettersOf } from './rows.ts'
+import { type CallRow, COLUMN_NAMES, codeIn, columnsOf, decodeCall, letterOf, lettersOf } from './rows.ts'
 
 const MOST = 256
 
@@ -234,7 +235,13 @@ interface Update extends Statement {
 type UpdateIn = (generation: number) => Update
 
 /** The columns that a change may set. The statement names only those that it does set. */
-const SET: readonly { name: string; type: ElementType; read(change: Change): string | number | undefined }[] = [
+const SET: readonly {
+  name: string
+  type: ElementType
+  read(change: Change): string | number | undefined
+  /** Default: the value as it was sent. */
+  set?: string
+}[] = [
   { name: 'due_at', type: 'int8', read: ({ dueAt }) => dueAt },
   { name: 'outcome', type: 'text', read: ({ outcome }) => outcome && JSON.stringify(outcome) },
   { name: 'settled', type: 'int4', read: ({ settled }) => settled },
@@ -245,6 +252,9 @@ const SET: readonly { name: string; type: ElementType; read(change: Change): str
   { name: 'audit', type: 'text', read: ({ audit }) => audit && encodeEnding(audit) },
   { name: 'extras', type: 'text', read: ({ extras }) => extras && JSON.stringify(extras) },
   { name: 'waiting', type: 'text', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
+  { name: 'fault_kind', type: 'text', read: ({ outcome }) => faultIn(outcome)?.kind },
+  { name: 'fault_code', type: 'text', read: ({ outcome }) => codeIn(outcome) },
+  { name: 'past', type: 'text', set: addToPast('u.past'), read: ({ past }) => past && JSON.stringify(past) },
 ]
 
 /** Bits of a shape, beside those of the columns. */
@@ -267,10 +277,12 @@ function columnsIn(change: Change): number {
     (change.audit === undefined ? 0 : 128) |
     (change.extras === undefined ? 0 : 256) |
     (change.waiting == null ? 0 : 512) |
-    (change.attempt === undefined ? 0 : 1024) |
-    (change.untold === undefined ? 0 : 2048) |
-    (change.waiting === null ? 4096 : 0) |
-    (change.releaseKey === true ? 8192 : 0)
+    (change.outcome?.kind === 'fault' ? 1024 | 2048 : 0) |
+    (change.past === undefined ? 0 : 4096) |
+    (change.attempt === undefined ? 0 : 8192) |
+    (change.untold === undefined ? 0 : 16_384) |
+    (change.waiting === null ? 32_768 : 0) |
+    (change.releaseKey === true ? 65_536 : 0)
   )
 }
 
@@ -288,11 +300,11 @@ function updateOf(tables: Tables, generation: number, change: Change, known: boo
   else if (attempt !== undefined)
     columns.push({ name: fence, type: 'int4', read: (marked) => marked.change.attempt as number })
   const wanted = columnsIn(change)
-  for (const [at, { name, type, read }] of SET.entries()) {
+  for (const [at, { name, type, read, set: value = `u.${name}` }] of SET.entries()) {
     if (!(wanted & (1 << at))) continue
     columns.push({ name, type, read: (marked) => read(marked.change) ?? null })
     if (!untold || (name !== 'expires_at' && name !== 'keep_until')) {
-      set.push(`${name} = u.${name}`)
+      set.push(`${name} = ${value}`)
       continue
     }
     const field = name === 'expires_at' ? 'expiresAt' : 'keepUntil'
@@ -300,6 +312,8 @@ function updateOf(tables: Tables, generation: number, change: Change, known: boo
     set.push(`${name} = CASE WHEN c.told THEN u.${name} ELSE u.untold_${name} END`)
   }
   if (change.dueAt === undefined) set.push('due_at = NULL')
+  // The attempt is over, and the next one has a start of its own.
+  if (change.settled !== undefined) set.push('begun_at = NULL')
   if (change.extras) {
     columns.push({ name: 'held', type: 'bool', read: (marked) => marked.change.extras?.held === true })
     set.push('held = u.held')

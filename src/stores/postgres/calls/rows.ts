@@ -1,7 +1,14 @@
 /** Instances as rows: plain columns for what statements read or change, and JSON text for the rest. */
 import type { MediaInput } from '../../../core/call/call.ts'
 import type { Caller } from '../../../core/call/caller.ts'
-import type { ExecutionModel, Instance, InstanceDraft, InstanceExtras } from '../../../core/call/instance.ts'
+import {
+  type ExecutionModel,
+  faultIn,
+  type Instance,
+  type InstanceDraft,
+  type InstanceExtras,
+  type Outcome,
+} from '../../../core/call/instance.ts'
 import { isTerminal, STATES, type State } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Alias } from '../../../core/ports/store.ts'
@@ -14,7 +21,7 @@ import { keyHash, requestKey } from './keys.ts'
 
 /** Letters of the column `state`. */
 const LETTERS: Record<State, string> = { accepted: 'a', pending: 'p', streaming: 's', complete: 'c', error: 'e' }
-const BY_LETTER = new Map(STATES.map((state) => [LETTERS[state], state]))
+export const BY_LETTER: ReadonlyMap<string, State> = new Map(STATES.map((state) => [LETTERS[state], state]))
 export const ALIAS = 'l'
 
 export const letterOf = (state: State): string => LETTERS[state]
@@ -206,13 +213,17 @@ export const OPTIONAL_COLUMNS: readonly OptionalColumns[] = [
     isUsual: (call) => call.keyHash === undefined,
   },
   {
-    columns: [{ name: 'fixed', type: 'text', usual: 'NULL', read: (call) => call.fixed }],
+    columns: [
+      { name: 'fixed', type: 'text', usual: 'NULL', read: (call) => call.fixed },
+      { name: 'parent', type: 'uuid', usual: 'NULL', read: ({ instance }) => idIn(instance.parentId) },
+    ],
     isUsual: (call) => call.fixed === null,
   },
   {
     columns: [
       { name: 'extras', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.extras) },
       { name: 'held', type: 'bool', usual: 'false', read: ({ instance }) => instance.extras?.held === true },
+      { name: 'replay_of', type: 'uuid', usual: 'NULL', read: ({ instance }) => idIn(instance.extras?.replayOf) },
     ],
     isUsual: ({ instance }) => instance.extras === undefined,
   },
@@ -247,7 +258,19 @@ export const RARE_COLUMNS: readonly UsualColumn[] = [
   { name: 'outcome', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.outcome) },
   { name: 'waiting', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.waiting) },
   { name: 'answer', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.answer) },
+  { name: 'fault_kind', type: 'text', usual: 'NULL', read: ({ instance }) => faultIn(instance.outcome)?.kind ?? null },
+  { name: 'fault_code', type: 'text', usual: 'NULL', read: ({ instance }) => codeIn(instance.outcome) ?? null },
 ]
+
+export function codeIn(outcome: Outcome | undefined): string | undefined {
+  const fault = faultIn(outcome)
+  return fault && encodeText(fault.code)
+}
+
+/** For `encodeArray`. A text that is no id names no call. */
+function idIn(id: string | undefined): string | null {
+  return id !== undefined && isId(id) ? id : null
+}
 
 export function isUsual(instance: Instance): boolean {
   const { revision, settled, failures, stopRequested, told, endedAt, progress, outcome, waiting, answer } = instance

@@ -6,6 +6,7 @@
 import type { Instance } from '../../../core/call/instance.ts'
 import { FairTurns } from '../../../core/fairness/fair-turns.ts'
 import type { Claim, Claimed } from '../../../core/ports/store.ts'
+import { PAST_OF_TAKEN } from '../calls/past.ts'
 import type { CallReads } from '../calls/reads.ts'
 import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, OPEN } from '../calls/rows.ts'
 import { SendAgain } from '../connect/failures.ts'
@@ -116,7 +117,7 @@ export function createClaim(parts: ClaimParts) {
         FOR NO KEY UPDATE SKIP LOCKED
       ), taken AS (
         UPDATE ${calls} c SET state = CASE c.state WHEN 's' THEN c.state ELSE 'p' END, revision = c.revision + 1,
-          attempt = c.attempt + 1, due_at = $3, mark = $4 ${removes ? ', node = $5' : ''}
+          attempt = c.attempt + 1, due_at = $3, mark = $4, begun_at = $2, past = ${PAST_OF_TAKEN} ${removes ? ', node = $5' : ''}
         FROM open, ${tables.callers(generation)} k
         WHERE c.id = open.id AND k.hash = c.caller RETURNING ${columnsOf(generation)}, open.node AS accepted_by
       ), ${removes ? `gone AS (DELETE FROM ${due} WHERE ${taken})` : `moved AS (UPDATE ${due} SET due_at = $3, queued = false WHERE ${taken})`}

@@ -11,6 +11,7 @@ import type { FreshInstances } from '../fresh-instances.ts'
 import type { Action } from '../group-commit.ts'
 import type { OpenCalls } from '../open-calls.ts'
 import type { Owners } from '../owners.ts'
+import { PAST_OF_TAKEN } from '../past.ts'
 import type { Decode, InstanceRow } from '../rows.ts'
 import type { DueCaller, DueCalls, DuePair } from './due-calls.ts'
 
@@ -73,9 +74,10 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
     `SELECT id, due_at AS dueAt FROM instances
      WHERE ${CLAIMABLE} AND operation = @operation AND due_at <= @at AND lineage <> '[]' ORDER BY due_at LIMIT @limit`,
   )
-  const take = db.prepare<[number, string], InstanceRow>(
-    `UPDATE instances SET state = iif(state = 'streaming', state, 'pending'), revision = revision + 1, attempt = attempt + 1, due_at = ? WHERE id = ?
-     RETURNING *`,
+  const take = db.prepare<[number, number, string], InstanceRow>(
+    `UPDATE instances SET state = iif(state = 'streaming', state, 'pending'), revision = revision + 1, attempt = attempt + 1,
+       due_at = ?, begun_at = ?, past = ${PAST_OF_TAKEN}
+     WHERE id = ? RETURNING *`,
   )
   let last: { keys: readonly string[]; set: ReadonlySet<string> } = { keys: [], set: new Set() }
 
@@ -140,7 +142,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
         const instances: Instance[] = []
         const hand = ({ id }: Candidate) => {
           fresh.drop(id)
-          const instance = decode(take.get(at + claim.leaseMs, id) as InstanceRow)
+          const instance = decode(take.get(at + claim.leaseMs, at, id) as InstanceRow)
           openCalls.claimed(instance)
           instances.push(instance)
         }

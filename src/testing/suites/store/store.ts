@@ -7,6 +7,7 @@ import type { ManualClock } from '../../fakes/clock.ts'
 import type { TestRunner } from '../runner.ts'
 import { describeAcceptance } from './acceptance.ts'
 import { describeAudit } from './audit.ts'
+import { describeLists } from './lists.ts'
 import { describeRecords } from './records.ts'
 import { describeTogether } from './together.ts'
 import { describeTold } from './told.ts'
@@ -46,5 +47,6 @@ export function describeStore(runner: TestRunner, name: string, open: () => Prom
     describeRecords(runner, story)
     describeTogether(runner, story)
     describeAudit(runner, story)
+    describeLists(runner, story)
   })
 }

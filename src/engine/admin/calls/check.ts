@@ -1,0 +1,101 @@
+/** Tells a caller what a call would get, without making it. */
+import type { JsonObject, JsonValue } from '../../../core/json.ts'
+import { operation } from '../../../core/operation/define.ts'
+import { isKeyed } from '../../../core/operation/keyed.ts'
+import type { Operation, OperationDefinition } from '../../../core/operation/operation.ts'
+import { jsonSchema } from '../../../core/operation/schema.ts'
+import type { Clock } from '../../../core/ports/runtime.ts'
+import type { Checking, MediaNote, Problem } from '../../admit/checking.ts'
+import type { Registry } from '../../registry.ts'
+import { MAX_PAGE, record, TEXT } from '../shapes.ts'
+
+export interface CheckParts {
+  registry: Pick<Registry, 'resolve'>
+  checking: Checking
+  clock: Clock
+}
+
+interface CheckArgs {
+  op: string
+  args: JsonObject
+  media?: MediaNote[]
+  /** The idempotency key that the call would have. */
+  key?: string
+}
+
+export interface Check {
+  valid: boolean
+  errors: Problem[]
+  normalized?: JsonValue
+  verdict: 'allow' | 'deny' | 'hold'
+  rule?: string
+  reason?: string
+  missing: string[]
+  /** The earlier approval that the call would use. */
+  approval?: string
+  /** The call that this one would join, because it has the same key. */
+  wouldJoin?: string
+  /** `once`: a key keeps a repeat from having the effect again. `repeatable`: nothing does. */
+  effects: 'none' | 'once' | 'repeatable'
+  risk: string
+  /** The first failure that would refuse the call now. */
+  refusal?: { code: string; message: string; retryAfterMs?: number }
+}
+
+const NOTE = record(
+  { name: TEXT, mimeType: TEXT, bytes: { type: 'integer', minimum: 0 }, ref: { type: 'string', maxLength: 8192 } },
+  ['name', 'mimeType'],
+)
+
+export function checkCall(parts: () => CheckParts): OperationDefinition {
+  return operation('v1:callplane.calls.check', {
+    description: 'Checks a call without making it: its arguments, what the policy decides, and what is missing.',
+    internal: true,
+    args: jsonSchema<CheckArgs>(
+      record(
+        {
+          op: TEXT,
+          args: { type: 'object' },
+          media: { type: 'array', maxItems: MAX_PAGE, items: NOTE },
+          key: { type: 'string', minLength: 1, maxLength: 256 },
+        },
+        ['op', 'args'],
+      ),
+    ),
+    result: jsonSchema<Check>({
+      type: 'object',
+      required: ['valid', 'errors', 'verdict', 'missing', 'effects', 'risk'],
+    }),
+    async run({ op, args, media = [] }, { caller }) {
+      const { registry, checking, clock } = parts()
+      const found = registry.resolve(op, clock.now())
+      const { errors, refusal, ...seen } = await checking.check(found, caller, { op, args, media })
+      const effects = effectsOf(found)
+      return {
+        valid: errors.length === 0,
+        errors,
+        ...seen,
+        effects,
+        risk: found.risk,
+        ...(refusal && { refusal: refusalOf(refusal) }),
+      }
+    },
+  })
+}
+
+function refusalOf({
+  code,
+  message,
+  retryAfterMs,
+}: {
+  code: string
+  message: string
+  retryAfterMs: number | undefined
+}) {
+  return { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+}
+
+function effectsOf(of: Operation): Check['effects'] {
+  if (!of.sideEffecting) return 'none'
+  return isKeyed(of) ? 'once' : 'repeatable'
+}
