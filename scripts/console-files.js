@@ -40,15 +40,14 @@ export async function buildConsole({ always = false, tell = (/** @type {string} 
       build: { outDir: unfinished, emptyOutDir: true },
     })
     writeFileSync(join(unfinished, SOURCES), sources)
+    // Another process was faster, and may serve its files already.
+    if (!always && builtFrom() === sources) return false
     rmSync(OUT, { recursive: true, force: true })
     renameSync(unfinished, OUT)
-  } catch (thrown) {
+    return true
+  } finally {
     rmSync(unfinished, { recursive: true, force: true })
-    // Another process was faster.
-    if (!always && builtFrom() === sources) return false
-    throw thrown
   }
-  return true
 }
 
 function builtFrom() {
