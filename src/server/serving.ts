@@ -25,6 +25,8 @@ import type { Observing } from './build/observing.ts'
 import type { Own } from './build/offer.ts'
 import type { Running } from './build/running.ts'
 import { createCellRouting } from './cells/cell-routing.ts'
+import type { LoginCode } from './console/codes.ts'
+import type { ConsoleLogin } from './console/login.ts'
 import type { Carriers } from './mount/carriers.ts'
 import { createInProcessClient, type TrustedCaller, trusted } from './mount/in-process.ts'
 import type { McpSurface } from './mount/mcp.ts'
@@ -67,6 +69,12 @@ export interface CallplaneServer {
    * credential: the program vouches for the caller. Scopes, policies, limits and records apply.
    */
   client<Ops>(caller: TrustedCaller): Client<Ops>
+  /**
+   * A one-time code that logs a person in to the console, within ten minutes: `{url}/console/#/login?code={code}`. It is
+   * for the local caller if the server has no authentication, and for the administrator otherwise. `undefined` if the
+   * console is switched off.
+   */
+  loginCode(options?: { readOnly?: boolean }): Promise<LoginCode | undefined>
   /** Finishes running calls or returns them to the queue, then closes everything. */
   close(graceMs?: number): Promise<void>
 }
@@ -85,6 +93,7 @@ interface Serving {
   own: Own
   carriers: Carriers
   about: AboutServer
+  login: ConsoleLogin | undefined
 }
 
 /** Starts the engine, and releases all open resources. */
@@ -96,7 +105,7 @@ interface Life {
 export async function serve<App>(
   options: ServerOptions<App>,
   { routes, refuse, mcp }: Served,
-  { mounting, access, running, observing, own, carriers, about }: Serving,
+  { mounting, access, running, observing, own, carriers, about, login }: Serving,
   { start, release }: Life,
 ): Promise<CallplaneServer> {
   const { authenticator, signer } = access
@@ -213,6 +222,7 @@ export async function serve<App>(
           log,
         }),
       ),
+    loginCode: async ({ readOnly } = {}) => login?.createCode(readOnly),
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
 
