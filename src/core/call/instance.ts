@@ -125,6 +125,8 @@ export interface InstanceExtras {
   readonly stream?: StreamState
   /** The id of the call that this one repeats for an operator. */
   readonly replayOf?: string
+  /** The owner text of that operator. */
+  readonly replayedBy?: string
   /** Where the end is sent if the connection of the request is gone. */
   readonly replyTo?: KeptAddress
 }

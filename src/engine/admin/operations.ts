@@ -23,11 +23,15 @@ import { type WhoAmIParts, whoAmI } from './about/whoami.ts'
 import { APPROVAL_SCHEMA, type ApprovalView, viewOf } from './approval-view.ts'
 import { previousOf } from './approvals/previous.ts'
 import { listAudit } from './audit/list.ts'
+import { type CancelParts, cancelCalls } from './calls/cancel.ts'
 import { type CheckParts, checkCall } from './calls/check.ts'
+import { type ReplayParts, replayCalls } from './calls/replay.ts'
+import { dismissDeadLetters } from './dead-letters/dismiss.ts'
+import { listDeadLetters } from './dead-letters/list.ts'
 import { listNodes } from './nodes-operation.ts'
 import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
-export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts, CheckParts {
+export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts, CheckParts, CancelParts, ReplayParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -116,6 +120,10 @@ export function createOwnOperations(): OwnOperations {
       getOperation(parts),
       listFaults(parts),
       checkCall(parts),
+      cancelCalls(parts),
+      replayCalls(parts),
+      listDeadLetters(parts),
+      dismissDeadLetters(parts),
     ],
     connect(given) {
       connected = given

@@ -4,6 +4,7 @@
  * unknown.
  */
 
+import { isDead } from '../../core/call/dead-letter.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import { type Instance, type InstanceExtras, type Outcome, startsOf } from '../../core/call/instance.ts'
 import type { Questions } from '../../core/call/questions.ts'
@@ -45,6 +46,7 @@ export class Conclusions {
   readonly #observer: Observer | undefined
   readonly #outbox: Outbox | undefined
   readonly #kept: KeptWrites
+  readonly #deadLetterMs: number
 
   constructor(
     env: Environment,
@@ -53,7 +55,10 @@ export class Conclusions {
     outbox: Outbox | undefined,
     /** Counts a call as running while its end cannot be written. The returned function ends that. */
     occupy: (instance: Instance) => () => void,
+    /** How long a dead letter is kept at least. */
+    deadLetterMs = 0,
   ) {
+    this.#deadLetterMs = deadLetterMs
     this.#env = env
     this.#store = store
     this.#observer = observer
@@ -94,7 +99,7 @@ export class Conclusions {
       expiresAt: keptUntil(instance, endedAt),
       untoldExpiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : undefined,
       records: this.#recordsOf(instance, operation, audit, endedAt),
-      keepUntil: keptForReply(instance, endedAt),
+      keepUntil: this.#keptUntil(instance, outcome, endedAt),
     })
     return this.#write(instance, change, together).then((after) => {
       if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
@@ -137,11 +142,18 @@ export class Conclusions {
     const audit = operation && auditEnding(seen, operation, outcome)
     const records = this.#recordsOf(seen, operation, audit, endedAt)
     const releaseKey = startsOf(seen) === 0
-    const keepUntil = keptForReply(seen, endedAt)
+    const keepUntil = this.#keptUntil(seen, outcome, endedAt)
     const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records, keepUntil })
     const { applied } = await transitions.writeChange(this.#store, change, together)
     if (applied && operation && audit) this.#tell(seen, operation, { outcome, audit, endedAt })
     return applied
+  }
+
+  /** A reply that is owed and a dead letter keep the row of a call longer than its callers can see it. */
+  #keptUntil(instance: Instance, outcome: Outcome, endedAt: number): number | undefined {
+    const forReply = keptForReply(instance, endedAt)
+    if (outcome.kind !== 'fault' || !isDead(outcome.fault.kind)) return forReply
+    return Math.max(forReply ?? 0, endedAt + this.#deadLetterMs)
   }
 
   #tell(

@@ -26,7 +26,7 @@ export interface EndingRest {
   /** Until when callers can see it if none learned of it before its end. */
   untoldExpiresAt?: number | undefined
   records?: readonly RecordChange[] | undefined
-  /** Until when the row must be kept for a reply that is still to be sent. */
+  /** Until when the row must be kept for a reply that is still to be sent, or for operators. */
   keepUntil?: number | undefined
 }
 
@@ -50,8 +50,8 @@ export function endingChange(instance: Instance, outcome: Outcome, rest: EndingR
   }
   if (untoldExpiresAt !== undefined) {
     // The retention of an idempotency key does not change.
-    const keepUntil = instance.idempotencyKey === undefined ? untoldExpiresAt : instance.keepUntil
-    change.untold = { expiresAt: untoldExpiresAt, keepUntil }
+    const usual = instance.idempotencyKey === undefined ? untoldExpiresAt : instance.keepUntil
+    change.untold = { expiresAt: untoldExpiresAt, keepUntil: Math.max(usual, keepUntil ?? 0) }
   }
   if (keepUntil !== undefined && keepUntil > (change.keepUntil ?? instance.keepUntil)) change.keepUntil = keepUntil
   if (records) change.records = records

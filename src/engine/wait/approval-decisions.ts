@@ -62,7 +62,9 @@ export class ApprovalDecisions {
       throw new Fault('conflict', `The approval "${id}" is already ${approval.status}.`, { code: 'APPROVAL_DECIDED' })
     }
     if (isOver(approval, this.#env.clock.now())) throw faults.undecided(approval.operation)
-    if (approval.owner === ownerOf(decider) && approval.owner !== NOBODY && !approval.selfApproval) {
+    const { owner, replayedBy, selfApproval } = approval
+    const self = ownerOf(decider)
+    if ([owner, replayedBy].includes(self) && self !== NOBODY && !selfApproval) {
       throw new Fault('forbidden', 'You cannot approve your own call. Ask another person.', { code: 'SELF_APPROVAL' })
     }
     return approval
