@@ -4,6 +4,8 @@ import type { RouteName } from './routes.ts'
 import { lazily } from './shell/lazily.tsx'
 
 const explore = lazily(async () => (await import('./explore/screen.tsx')).ExploreScreen)
+const runs = lazily(async () => (await import('./runs/screen.tsx')).RunsScreen)
+const run = lazily(async () => (await import('./run/screen.tsx')).RunScreen)
 const approvals = lazily(async () => (await import('./approvals/screen.tsx')).ApprovalsScreen)
 const errors = lazily(async () => (await import('./errors/screen.tsx')).ErrorsScreen)
 
@@ -11,6 +13,8 @@ const errors = lazily(async () => (await import('./errors/screen.tsx')).ErrorsSc
 export const SCREENS: Partial<Record<RouteName, ComponentType>> = {
   explore,
   operation: explore,
+  runs,
+  run,
   approvals,
   approval: approvals,
   errors,

@@ -16,6 +16,7 @@ const SIZES = [
 const SCREENS: Record<string, string> = {
   explore: '#/',
   nowhere: '#/nowhere',
+  runs: '#/runs',
   approvals: '#/approvals',
   errors: '#/errors',
   error: '#/errors/TIMEOUT',

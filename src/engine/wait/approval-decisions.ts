@@ -63,8 +63,8 @@ export class ApprovalDecisions {
     }
     if (isOver(approval, this.#env.clock.now())) throw faults.undecided(approval.operation)
     const { owner, replayedBy, selfApproval } = approval
-    const me = ownerOf(decider)
-    if (me !== NOBODY && [owner, replayedBy].includes(me) && !selfApproval) {
+    const self = ownerOf(decider)
+    if ([owner, replayedBy].includes(self) && self !== NOBODY && !selfApproval) {
       throw new Fault('forbidden', 'You cannot approve your own call. Ask another person.', { code: 'SELF_APPROVAL' })
     }
     return approval
