@@ -27,6 +27,8 @@ function compare(a: string, b: string): number {
 }
 
 export function namespaceOf(op: string): string {
+  // It comes with the first stream of a server.
+  if (op === 'v1:unsubscribeFromStream') return 'callplane'
   const name = op.slice(op.indexOf(':') + 1)
   return name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : ''
 }

@@ -16,12 +16,17 @@ const ROW = 30
 interface TreeProps {
   entries: readonly Entry[]
   current: string | undefined
-  search: string
-  onSearch(search: string): void
 }
 
-export function Tree({ entries, current, search, onSearch }: TreeProps) {
+export function Tree({ entries, current }: TreeProps) {
   const { router } = usePage()
+  const place = router.place.value
+  const linked = place?.name === 'explore' ? (place.query.q?.trim() ?? '') : undefined
+  const [search, setSearch] = useState(linked ?? '')
+  const onSearch = (text: string) => {
+    setSearch(text)
+    if (linked !== undefined) router.setQuery('explore', { q: text || ' ' })
+  }
   const input = useRef<HTMLInputElement>(null)
   const [closed, setClosed] = useState<ReadonlySet<string>>(() => new Set(['callplane']))
   const index = useMemo(() => indexOf(entries), [entries])

@@ -1,18 +1,6 @@
 /** Words of the explorer. */
+import { bytesOf as bytesText, countOf, durationOf as durationText } from '../../design/time.tsx'
 import type { Refusal } from '../../explore/wires/wire.ts'
-
-const number = new Intl.NumberFormat('en')
-const duration = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
-const UNITS = ['bytes', 'kB', 'MB', 'GB'] as const
-
-export function bytesText(bytes: number): string {
-  const unit = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)))
-  return `${duration.format(bytes / 1000 ** unit)} ${UNITS[unit]}`
-}
-
-export function durationText(ms: number): string {
-  return ms < 1000 ? `${duration.format(ms)} ms` : `${duration.format(ms / 1000)} s`
-}
 
 const refusals: Record<Refusal, string> = {
   stream: 'This protocol has no streams. Use OpenCALL.',
@@ -26,7 +14,7 @@ const refusals: Record<Refusal, string> = {
 export const texts = {
   operations: 'Operations',
   count: (shown: number, all: number) =>
-    shown === all ? `${number.format(all)} operations` : `${number.format(shown)} of ${number.format(all)} operations`,
+    shown === all ? `${countOf(all)} operations` : `${countOf(shown)} of ${countOf(all)} operations`,
   search: 'Filter operations',
   noMatch: 'No operation matches the filter.',
   clearFilter: 'Clear the filter',
@@ -122,7 +110,7 @@ export const texts = {
     content: 'Content',
   },
   viewAs: 'Show as',
-  rows: (count: number, isDone: boolean) => `${number.format(count)} rows${isDone ? '' : ' so far'}`,
+  rows: (count: number, isDone: boolean) => `${countOf(count)} rows${isDone ? '' : ' so far'}`,
   find: 'Find in the result',
   findNext: 'Next',
   notFound: 'Not found',
@@ -130,7 +118,7 @@ export const texts = {
   close: 'Close this part',
   copyResult: 'Copy the result',
   download: 'Save as a file',
-  cutTable: (rows: number) => `The first ${number.format(rows)} rows are shown. Save the file to see all.`,
+  cutTable: (rows: number) => `The first ${countOf(rows)} rows are shown. Save the file to see all.`,
   showPdf: 'Show the PDF',
   notPdf: 'The file says that it is a PDF, but it does not begin like one. It is not shown.',
   pdfLabel: 'PDF',
@@ -138,15 +126,15 @@ export const texts = {
   image: 'Image of the result',
   remoteImage: (alt: string) => `Image, not loaded: ${alt}`,
   resource: (uri: string) => `Resource ${uri}`,
-  frames: (count: number) => `${number.format(count)} ${count === 1 ? 'frame' : 'frames'}`,
-  rate: (rate: number) => `${number.format(Math.round(rate))} per second`,
+  frames: (count: number) => `${countOf(count)} ${count === 1 ? 'frame' : 'frames'}`,
+  rate: (rate: number) => `${countOf(Math.round(rate))} per second`,
   pause: 'Pause',
   resume: 'Resume',
   paused: 'Paused. Frames still arrive and are counted.',
   chart: 'Chart',
   chartOf: (path: string) => (path === '' ? 'Values of the frames' : `Values of ${path}`),
   chartNow: (value: number, low: number, high: number) =>
-    `Newest ${number.format(value)}, between ${number.format(low)} and ${number.format(high)}`,
+    `Newest ${countOf(value)}, between ${countOf(low)} and ${countOf(high)}`,
   series: 'Series',
   saveFrames: 'Save frames',
   noFrames: 'No frame has arrived yet.',
@@ -175,13 +163,13 @@ export const texts = {
     exportAll: 'Export',
     importAll: 'Import',
     badFile: 'This file has no saved calls.',
-    imported: (count: number) => `${number.format(count)} calls imported.`,
+    imported: (count: number) => `${countOf(count)} calls imported.`,
     forget: (name: string) => `Delete ${name}`,
     name: 'Name',
     keep: 'Save',
     withoutSecrets: 'Passwords and other sensitive fields are left out.',
     kept: (name: string) => `Saved as ${name}.`,
-    from: (time: string) => `From the history, ${time}`,
+    from: 'From the history:',
     tooLong: 'The result was too long to keep.',
     unavailable: 'This browser does not keep data for the page, so there is no history.',
   },
@@ -198,7 +186,7 @@ export const texts = {
     scopes: 'Scopes',
     noScopes: 'none',
     retention: 'Kept for',
-    seconds: (count: number) => (count === 0 ? 'not kept' : `${number.format(count)} s`),
+    seconds: (count: number) => (count === 0 ? 'not kept' : `${countOf(count)} s`),
     key: 'Idempotency key',
     required: 'required',
     optional: 'optional',
