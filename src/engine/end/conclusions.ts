@@ -187,9 +187,12 @@ export class Conclusions {
     await this.#reschedule(instance, { dueAt })
   }
 
-  /** Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. */
-  async giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
-    await this.#reschedule(instance, transitions.unbegun(instance, dueAt))
+  /**
+   * Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. `undefined` if
+   * another worker has taken over the call, or if it could not be stored.
+   */
+  giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<Instance | undefined> {
+    return this.#reschedule(instance, transitions.unbegun(instance, dueAt))
   }
 
   /** Leaves the call waiting. If a callback came while the attempt ran, the call becomes due at once. */

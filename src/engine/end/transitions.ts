@@ -70,10 +70,14 @@ export function unbegun({ settled, extras }: Instance, dueAt: number): Later {
   return { dueAt, settled: settled + 1, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + 1 } }
 }
 
-/** The same change under a later lease of the same node. The attempts claimed since are settled too. */
-export function underLease(change: Change, { attempt }: Instance): Change {
+/** The same change under a later lease of the same node. The attempts claimed since are settled, and started nothing. */
+export function underLease(change: Change, claimed: Instance): Change {
+  const { attempt } = claimed
   const since = attempt - (change.attempt ?? attempt)
-  return { ...change, attempt, ...(change.settled !== undefined && { settled: change.settled + since }) }
+  if (change.settled === undefined || since === 0) return { ...change, attempt }
+  const extras = change.extras ?? claimed.extras
+  const unbegun = (extras?.unbegun ?? 0) + since
+  return { ...change, attempt, settled: change.settled + since, extras: { ...extras, unbegun } }
 }
 
 /** The same change with the retention of a polled call, even if no caller has learned of the call. */

@@ -1,6 +1,6 @@
 /** Ends calls: writes the outcome with all records that belong to it, then frees what this node held for the call. */
 
-import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { type Instance, isQueued, type Outcome } from '../../core/call/instance.ts'
 import { questionsIn } from '../../core/call/questions.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
@@ -53,7 +53,7 @@ export class CallEnds {
     const together = isHeld(seen) || shows ? () => this.#records(seen, false, shows) : undefined
     if (!(await conclusions.endUnrun(seen, operation, stoppedUnrun(seen, why), together))) return false
     limits.closed(seen)
-    if (seen.attempt === 0 && !isHeld(seen)) limits.dequeued(seen)
+    if (isQueued(seen)) limits.dequeued(seen)
     if (operation) abandon(attempts, seen, operation)
     return true
   }

@@ -128,7 +128,7 @@ export class Worker {
       leaseMs,
       claimEveryMs,
       begin: (instance) => claimed.begin(instance),
-      giveBack: (instance) => conclusions.giveBackUnbegun(instance),
+      giveBack: async (instance) => void (await conclusions.giveBackUnbegun(instance)),
     })
     this.retries = retries
     this.leaseMs = leaseMs
