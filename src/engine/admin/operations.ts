@@ -23,10 +23,15 @@ import { type WhoAmIParts, whoAmI } from './about/whoami.ts'
 import { APPROVAL_SCHEMA, type ApprovalView, viewOf } from './approval-view.ts'
 import { previousOf } from './approvals/previous.ts'
 import { listAudit } from './audit/list.ts'
+import { countCalls } from './calls/count.ts'
+import { getCall } from './calls/get.ts'
+import { listCalls } from './calls/list.ts'
+import type { CallsParts } from './calls/parts.ts'
+import { getPayload } from './calls/payload.ts'
 import { listNodes } from './nodes-operation.ts'
 import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
-export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts {
+export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts, CallsParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -111,6 +116,10 @@ export function createOwnOperations(): OwnOperations {
       }),
       listAudit(parts),
       listNodes(parts),
+      listCalls(parts),
+      countCalls(parts),
+      getCall(parts),
+      getPayload(parts),
       whoAmI(parts),
       getOperation(parts),
       listFaults(parts),

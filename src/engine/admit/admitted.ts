@@ -95,13 +95,15 @@ function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undef
   const { id, call, operation, given, sealed, decision, held, grant, stream, replyTo } = admitted
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
-  const { terms, asking } = call
-  if (!brought?.length && !sealed && !terms && deadlineMs === undefined && !decision && !asking && !stream && !replyTo)
-    return undefined
+  const { terms, asking, calledBy, replayOf } = call
+  const isUsual = !brought?.length && !sealed && !terms && deadlineMs === undefined && !calledBy && !replayOf
+  if (isUsual && !decision && !asking && !stream && !replyTo) return undefined
   const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
     ...(brought?.length && { brought }),
     ...(sealed && { sealed: true }),
+    ...(calledBy !== undefined && { calledBy }),
+    ...(replayOf !== undefined && { replayOf }),
     ...(terms && { terms }),
     ...(asking && { asking }),
     ...(deadlineMs !== undefined && { deadlineAt: startedAt + deadlineMs }),
