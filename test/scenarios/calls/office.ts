@@ -28,6 +28,7 @@ export interface Listed {
 
 export interface Office extends Site {
   as(who: Person, op: string, args?: object, ctx?: object): Promise<Answered>
+  headersOf(who: Person): Record<string, string>
   /** Sends a call and waits for its end. */
   done(who: Person, op: string, requestId: string, args?: object, ctx?: object): Promise<Answered>
   /** The result of one of the server's own operations. */
@@ -52,6 +53,7 @@ export async function openOffice(options: ServerOptions): Promise<Office> {
     as,
     read,
     list,
+    headersOf: (who) => PEOPLE[who].headers,
     async done(who, op, requestId, args = {}, ctx = {}) {
       await as(who, op, args, { requestId, ...ctx })
       return site.ended(requestId, PEOPLE[who].headers)

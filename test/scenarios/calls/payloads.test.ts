@@ -1,6 +1,7 @@
 /** Arguments and results are shown to those who may see them, without secrets, and every time is in the audit trail. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
+import { oxpClient } from '../oxp.ts'
 import { type Office, openOffice } from './office.ts'
 
 interface Payload {
@@ -123,12 +124,18 @@ test('fields that the schema marks as sensitive are hidden, and are no way to fi
 })
 
 test('a secret that came with a call is hidden by its value, wherever else it was sent', async () => {
-  const use = operation('v1:use', { model: 'async', requires: { secrets: ['api'] }, run: () => 'used' })
+  const use = operation('v1:secret.use', {
+    model: 'async',
+    requires: { secrets: ['api'] },
+    run: (_, ctx) => ctx.secret('api').length,
+  })
   const office = await openOffice({ operations: [use] })
-  const secrets = [{ id: 'api', value: SECRET }]
-  await office.done('ada', 'v1:use', 'r1', { url: `https://example.org/?key=${SECRET}` }, { secrets })
+  const context = { secrets: [{ id: 'api', value: SECRET }] }
+  const input = { url: `https://example.org/?key=${SECRET}` }
+  await oxpClient(office.url).call('secret.use', input, { context }, office.headersOf('ada'))
 
-  const { text, redactions } = await payload(office, await office.idOf('r1'), 'args')
+  const [call] = (await office.list()).calls
+  const { text, redactions } = await payload(office, call?.id ?? '', 'args')
 
   expect(JSON.parse(text)).toEqual({ url: 'https://example.org/?key=[redacted]' })
   expect(redactions).toEqual(['/url'])

@@ -1,6 +1,7 @@
 /** The attempts of a call, oldest first: those of its history, and the one that runs or that ended it. */
 import { faultIn, type Instance, startsOf } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
+import type { FaultKind } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { type AttemptHistory, type PastAttempt, waitsForApproval } from '../../../core/ports/call-list.ts'
 import { COUNT, timeText } from '../shapes.ts'
@@ -48,8 +49,11 @@ function lastView({ redact }: ViewParts, instance: Instance, startedAt: number):
   const ended = { ...begun, endedAt: timeText(endedAt) }
   if (!fault) return { ...ended, outcome: 'complete' }
   const { kind, code, message } = fault
-  return { ...ended, outcome: kind === 'canceled' ? 'canceled' : 'failed', code, message: String(redact(message)) }
+  return { ...ended, outcome: LAST[kind] ?? 'failed', code, message: String(redact(message)) }
 }
+
+/** How the last attempt ended, if it did not fail by itself. */
+const LAST: Partial<Record<FaultKind, AttemptView['outcome']>> = { canceled: 'canceled', 'outcome-unknown': 'cut-off' }
 
 function heldView({ createdAt, endedAt }: Instance): AttemptView {
   return {
