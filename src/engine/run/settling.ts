@@ -81,7 +81,7 @@ export class Settling {
   /** This node stops. The others need not wait for the lease. */
   async #handOver({ instance, attempt }: Running): Promise<void> {
     const { conclusions } = this.#parts
-    await (attempt.began ? conclusions.giveBack(instance) : conclusions.giveBackUnbegun(instance))
+    await (attempt.began ? conclusions.handOver(instance) : conclusions.giveBackUnbegun(instance))
     this.#parts.wakeOthers()
   }
 

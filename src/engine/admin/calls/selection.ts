@@ -4,14 +4,14 @@ import type { HandlerContext } from '../../../core/call/context.ts'
 import { DEAD_KINDS } from '../../../core/call/dead-letter.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import type { CallFilter as StoreFilter } from '../../../core/ports/call-list.ts'
+import type { CallFilter } from '../../../core/ports/call-list.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import { markedOf } from '../dead-letters/marks.ts'
 import { COUNT, ID, MAX_PAGE, record } from '../shapes.ts'
-import { CALL_FILTER, type CallFilter, storeFilter } from './filter.ts'
+import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from './filter.ts'
 
 /** The filter of an action. */
-export interface ActFilter extends CallFilter {
+export interface ActFilter extends CallFilterArgs {
   /** Only dead letters that are neither dismissed nor replayed. */
   deadLetter?: true
 }
@@ -63,7 +63,7 @@ async function matching(
   { deadLetter, ...filter }: ActFilter,
 ): Promise<string[]> {
   const { tenant } = caller
-  const wanted: StoreFilter = { ...storeFilter(caller, filter), ...(deadLetter && { kinds: DEAD_KINDS }) }
+  const wanted: CallFilter = { ...parseCallFilter(filter, caller), ...(deadLetter && { kinds: DEAD_KINDS }) }
   const ids: string[] = []
   let after: string | undefined
   do {

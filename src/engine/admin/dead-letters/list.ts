@@ -8,13 +8,14 @@ import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { ListedCall } from '../../../core/ports/call-list.ts'
 import type { Store } from '../../../core/ports/store.ts'
-import { CALL_FILTER, type CallFilter, storeFilter } from '../calls/filter.ts'
-import { type CallSummary, SUMMARY_SCHEMA, summaryOf } from '../calls/summary.ts'
+import { type CallSummary, SUMMARY_SCHEMA, summaryOf, type ViewParts } from '../calls/call-view.ts'
+import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from '../calls/filter.ts'
 import { ID, LIMIT, record, timeText } from '../shapes.ts'
 import { markedOf } from './marks.ts'
 
 export interface DeadLettersParts {
   store: Pick<Store, 'calls' | 'records'>
+  env: ViewParts
 }
 
 interface Group {
@@ -43,7 +44,7 @@ export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinit
     description: 'Lists calls that ended by a timeout or by a failure of a tool or of the server, newest first.',
     internal: true,
     scopes: [SCOPES.read],
-    args: jsonSchema<CallFilter & { after?: string; limit?: number }>(
+    args: jsonSchema<CallFilterArgs & { after?: string; limit?: number }>(
       record({ ...CALL_FILTER, after: ID, limit: LIMIT }),
     ),
     result: jsonSchema<DeadLetterPage>({
@@ -52,10 +53,10 @@ export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinit
       properties: { calls: { type: 'array', items: SUMMARY_SCHEMA }, next: ID, complete: { type: 'boolean' } },
     }),
     async run({ limit = 50, after, ...filter }, { caller }) {
-      const { store } = parts()
+      const { store, env } = parts()
       const page = await deadLetters(store, caller, filter, limit, after)
       const groups = after === undefined ? await groupsOf(store, caller, filter) : []
-      return { ...page, calls: page.calls.map(summaryOf), groups }
+      return { ...page, calls: page.calls.map((call) => summaryOf(env, call)), groups }
     },
   })
 }
@@ -64,12 +65,12 @@ export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinit
 export async function deadLetters(
   { calls, records }: DeadLettersParts['store'],
   caller: Caller,
-  filter: CallFilter,
+  filter: CallFilterArgs,
   limit: number,
   after?: string,
 ): Promise<{ calls: ListedCall[]; next?: string; complete: boolean }> {
   const { tenant } = caller
-  const wanted = { ...storeFilter(caller, filter), kinds: DEAD_KINDS }
+  const wanted = { ...parseCallFilter(filter, caller), kinds: DEAD_KINDS }
   const found: ListedCall[] = []
   let cursor = after
   for (;;) {
@@ -85,7 +86,7 @@ export async function deadLetters(
   }
 }
 
-async function groupsOf(store: DeadLettersParts['store'], caller: Caller, filter: CallFilter): Promise<Group[]> {
+async function groupsOf(store: DeadLettersParts['store'], caller: Caller, filter: CallFilterArgs): Promise<Group[]> {
   const groups = new Map<string, Group>()
   let after: string | undefined
   for (let seen = 0; seen < MOST_GROUPED; ) {
