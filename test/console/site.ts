@@ -1,12 +1,11 @@
-/** A real server, the built page in front of it, and Chromium. Foreign requests and reports of the policy are collected. */
+/** A real server with the built page, and Chromium. Foreign requests and reports of the policy are collected. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CallplaneServer, createServer, type ServerOptions } from 'callplane'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { buildConsole } from '../../scripts/console-files.ts'
 import { openChromium } from '../engines/chromium.ts'
-import { buildPage } from './build.ts'
-import { serveStatic } from './static-site.ts'
 
 export interface ConsoleSite extends AsyncDisposable {
   /** The address of the server; the page is at `/explorer/` and `/console/` below it. */
@@ -27,14 +26,13 @@ export interface OpenOptions extends BrowserContextOptions {
 
 export async function startConsole<App>(options: ServerOptions<App>): Promise<ConsoleSite> {
   const data = options.data ?? mkdtempSync(join(tmpdir(), 'callplane-console-'))
-  const page = await buildPage()
+  await buildConsole()
   const server = await createServer<App>({ ...options, data })
-  const { url: inner } = await server.listen({ port: 0 })
-  const site = await serveStatic(page.folder, inner)
+  const { url } = await server.listen({ port: 0 })
   const browser = await openChromium()
   const complaints: string[] = []
   return {
-    url: site.url,
+    url,
     server,
     browser,
     complaints,
@@ -45,15 +43,13 @@ export async function startConsole<App>(options: ServerOptions<App>): Promise<Co
           `sessionStorage.getItem('callplane.session') ?? sessionStorage.setItem('callplane.session', '${token}')`,
         )
       const opened = await context.newPage()
-      watch(opened, site.url, complaints)
-      await opened.goto(`${site.url}/${at}/${fragment}`)
+      watch(opened, url, complaints)
+      await opened.goto(`${url}/${at}/${fragment}`)
       return opened
     },
     async [Symbol.asyncDispose]() {
       await browser.close()
-      await site[Symbol.asyncDispose]()
       await server.close(0)
-      page[Symbol.dispose]()
       rmSync(data, { recursive: true, force: true })
     },
   }
