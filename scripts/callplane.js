@@ -12,7 +12,7 @@ await import('../src/cli/main.ts')
 async function prepareConsole() {
   const tell = (/** @type {string} */ line) => void process.stderr.write(`${line}\n`)
   try {
-    const { buildConsole } = await import('./console-files.js')
+    const { buildConsole } = await import('./console-files.ts')
     await buildConsole({ tell })
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message.split('\n', 1)[0] : String(thrown)

@@ -68,7 +68,7 @@ test('a person logs in at the provider, and the session is theirs', async () => 
     ways: ['none', 'code', 'oidc'],
     oidc: { name: 'Example login' },
   })
-  expect([arrived.at.origin + arrived.at.pathname, arrived.get('returnTo')]).toEqual([
+  expect([arrived.at.origin + arrived.at.pathname, arrived.get('to')]).toEqual([
     `${site.url}/console/`,
     '#/runs?f=state%3Aerror',
   ])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CallplaneServer, createServer, type ServerOptions } from 'callplane'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { buildConsole } from '../../scripts/console-files.js'
+import { buildConsole } from '../../scripts/console-files.ts'
 import { openChromium } from '../engines/chromium.ts'
 
 export interface ConsoleSite extends AsyncDisposable {

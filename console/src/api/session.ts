@@ -69,14 +69,17 @@ export class Session {
     return this.#renewal.promise
   }
 
-  /** Signs in with a code of a link, else with what the tab has kept, else as the server allows. */
-  async start(code?: string): Promise<void> {
+  /**
+   * Signs in with a code of a link, else with what the tab has kept, else as the server allows. `problem` says why there
+   * is no code.
+   */
+  async start(code?: string, problem?: string): Promise<void> {
     this.#state.value = { kind: 'starting' }
     try {
       this.#ways = await this.#askWays()
       if (code !== undefined) return await this.#signInFirst({ code, ...this.#takeProof() })
       if (this.#token !== undefined || this.#ways.ways.includes('none')) return await this.#enter()
-      this.#state.value = { kind: 'out', ...this.#ways }
+      this.#state.value = { kind: 'out', ...this.#ways, ...(problem !== undefined && { problem }) }
     } catch (thrown) {
       this.#state.value = { kind: 'unreachable', error: asError(thrown) }
     }

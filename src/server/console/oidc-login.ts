@@ -65,15 +65,16 @@ export class OidcLogin {
     const text = await records.take(this.#key(answer.get('state') ?? ''))
     if (text === undefined) return place({ error: 'expired' })
     const { returnTo, readOnly, proofHash, ...request } = JSON.parse(text) as Pending
-    if (answer.get('error') === 'access_denied') return place({ error: 'denied', returnTo })
+    const to: Record<string, string> = returnTo === '' ? {} : { to: returnTo }
+    if (answer.get('error') === 'access_denied') return place({ error: 'denied', ...to })
     try {
       const caller = await this.#parts.callerOf(await this.#parts.client.identify(answer, request))
-      if (!caller) return place({ error: 'forbidden', returnTo })
+      if (!caller) return place({ error: 'forbidden', ...to })
       const { code } = await this.#parts.codes.create({ caller, proofHash, ...(readOnly && { readOnly }) })
-      return place({ code, returnTo })
+      return place({ code, ...to })
     } catch (err) {
       env.log.warn({ err }, 'a login at the OpenID provider was not completed')
-      return place({ error: 'failed', returnTo })
+      return place({ error: 'failed', ...to })
     }
   }
 

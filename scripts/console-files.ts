@@ -1,6 +1,6 @@
 /**
  * Builds the console into `dist/console` if its files are absent or older than its sources. `npm run build` and the start
- * of a server in a clone use it. It is plain JavaScript, so that a start with built files loads no compiler.
+ * of a server in a clone use it. A start with built files does not load Vite.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -24,7 +24,7 @@ const SOURCES = '.sources'
 const FOLDERS = ['console', 'src/client', 'src/core', 'src/wire']
 
 /** Returns true if it built the files. */
-export async function buildConsole({ always = false, tell = (/** @type {string} */ _line) => {} } = {}) {
+export async function buildConsole({ always = false, tell = (_line: string) => {} } = {}): Promise<boolean> {
   const sources = hashOfSources()
   if (!always && builtFrom() === sources) return false
   const { build } = await import('vite')
@@ -50,12 +50,12 @@ export async function buildConsole({ always = false, tell = (/** @type {string} 
   }
 }
 
-function builtFrom() {
+function builtFrom(): string | undefined {
   const file = join(OUT, SOURCES)
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }
 
-function hashOfSources() {
+function hashOfSources(): string {
   const hash = createHash('sha256')
   for (const folder of FOLDERS) {
     const files = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
