@@ -106,6 +106,40 @@ test('a worker that hung for longer than its lease tells its handler to stop whe
   held.open('first')
 })
 
+test('a handler that goes on under a lease that its node took again is one attempt', async () => {
+  const cluster = openCluster()
+  const held = new Gate<void>()
+  const attempts: number[] = []
+  const work = operation('v1:work', {
+    model: 'async',
+    retry: { attempts: 2, backoffMs: 1 },
+    async run(_args, context) {
+      attempts.push(context.attempt)
+      if (attempts.length > 1) return 'done'
+      await held.pass()
+      return context.fail('BUSY', 'Later.', { retryable: true })
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  await held.reached
+
+  node.freeze()
+  cluster.clock.advance(LEASE_MS)
+  // The claim comes before the renewal of the lease.
+  node.engine.worker.wake()
+  await settled()
+  const { attempt, id } = await cluster.find('r1')
+  node.thaw()
+  held.open()
+  await cluster.until(id, ({ failures }) => failures === 1)
+  cluster.clock.advance(1_000)
+  await cluster.ended(id)
+
+  expect(attempt).toBe(2)
+  expect(attempts).toEqual([1, 2])
+})
+
 test('an accepted call survives a restart: it is run again with the same key and the next attempt number', async () => {
   verifies('opencall:294')
   const cluster = openCluster()

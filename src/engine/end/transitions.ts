@@ -66,7 +66,9 @@ export type Later = Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras' |
 
 /** The end of an attempt that does not end the call: it is tried again, handed back, or waits. */
 export function laterChange(instance: Instance, later: Later): Change {
-  return { ...staying(instance), settled: instance.attempt, ...later }
+  const { attempt, extras } = instance
+  // Claims that started no handler may not be stored yet.
+  return { ...staying(instance), settled: attempt, ...(extras?.unbegun !== undefined && { extras }), ...later }
 }
 
 /** This lease ends before the handler was started. */

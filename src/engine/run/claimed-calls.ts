@@ -18,7 +18,7 @@ import type { CallEnds } from './call-ends.ts'
 import { canGoOn, isHeld } from './running.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { LOOK_AGAIN_MS, type Starting } from './starting.ts'
-import { giveBackUnbegun, leavesQueue } from './unbegun-calls.ts'
+import { giveBackUnbegun, leavesQueue, withoutStart } from './unbegun-calls.ts'
 
 export interface ClaimedCallsParts {
   attempts: AttemptParts
@@ -70,7 +70,7 @@ export class ClaimedCalls {
     }
     if (!running || running.concluding || running.attempt.stoppedBy) return false
     // The lease expired while the whole process was suspended. The handler continues under the new lease.
-    running.instance = instance
+    running.instance = withoutStart(instance, instance.attempt - running.instance.attempt)
     return true
   }
 

@@ -8,6 +8,12 @@ export function leavesQueue(claimed: Instance): boolean {
   return startsOf(claimed) === 1 && claimed.extras?.held !== true
 }
 
+/** The last claims of this call have started no handler. */
+export function withoutStart(claimed: Instance, claims: number): Instance {
+  const { extras } = claimed
+  return { ...claimed, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + claims } }
+}
+
 /** A call that was never started is queued again. */
 export async function giveBackUnbegun(
   { conclusions, limits }: { conclusions: Conclusions; limits: Limits },

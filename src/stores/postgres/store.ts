@@ -8,6 +8,7 @@ import type { Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
 import { AcceptedCalls } from './calls/acceptance.ts'
 import { AdvancedCalls } from './calls/advance.ts'
+import { Aliases } from './calls/aliases.ts'
 import { Callers } from './calls/callers.ts'
 import { CallReads } from './calls/reads.ts'
 import { SmallChanges } from './calls/small-changes.ts'
@@ -100,6 +101,7 @@ export async function assemble(
       watchers.tell(instance)
     },
   })
+  const aliases = new Aliases({ tables, generations, writes, reads, now })
   const advances = new AdvancedCalls({ ...places, tables, writes, records: within, fresh, newMark, changed })
   const small = new SmallChanges({
     ...places,
@@ -236,7 +238,7 @@ export async function assemble(
     nodes: () =>
       attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
     accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
-    alias: (alias) => attempt(() => acceptance.alias(alias)),
+    alias: (alias) => attempt(() => aliases.add(alias)),
     get: (id) => attempt(() => reads.get(id)),
     find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId)),
     claim: (wanted) => attempt(() => registered(() => claim(wanted))),
