@@ -5,7 +5,7 @@
 import type { JsonObject } from '../core/json.ts'
 import { CallFault } from './fault.ts'
 import { newId } from './ids.ts'
-import { asksToComeBack, faultOf, isLost, problemOf, wrongReply } from './judge.ts'
+import { asksToComeBack, faultOf, isLost, type Known, problemOf, withCall, wrongReply } from './judge.ts'
 import type { CallOptions, ClientOptions, Envelope, OutgoingCall } from './options.ts'
 import { type Clock, createLimit, type Limit } from './time.ts'
 import type { Received, Transport } from './transport.ts'
@@ -47,6 +47,22 @@ export class Calling {
 
   limit({ signal, timeoutMs = this.#options.timeoutMs }: Pick<CallOptions, 'signal' | 'timeoutMs'> = {}): Limit {
     return createLimit(signal, timeoutMs, this.#clock)
+  }
+
+  /** Acts within the limits of a call, and adds the call to its faults. */
+  async within<T>(
+    options: Pick<CallOptions, 'signal' | 'timeoutMs'> | undefined,
+    known: Known,
+    act: (signal: AbortSignal | undefined) => Promise<T>,
+  ): Promise<T> {
+    const limit = this.limit(options)
+    try {
+      return await act(limit.signal)
+    } catch (thrown) {
+      throw withCall(thrown, known)
+    } finally {
+      limit.end()
+    }
   }
 
   outgoing(operation: string, args: JsonObject = {}, options: CallOptions = {}): OutgoingCall {

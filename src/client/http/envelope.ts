@@ -44,9 +44,9 @@ function isNumberIfAny(value: unknown): boolean {
 export async function readText(response: Response, maxBytes: number, signal: AbortSignal | undefined): Promise<string> {
   const announced = response.headers.get('content-length')
   try {
-    if (announced !== null && Number(announced) <= maxBytes) return await response.text()
-    if (announced !== null) throw await tooLarge(response, maxBytes)
-    return await readCounted(response, maxBytes, signal)
+    if (announced === null) return await readCounted(response, maxBytes, signal)
+    if (Number(announced) <= maxBytes) return await response.text()
+    throw await tooLarge(response, maxBytes)
   } catch (thrown) {
     throw lost(thrown, signal, response.url)
   }
