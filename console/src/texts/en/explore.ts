@@ -221,7 +221,7 @@ export const texts = {
     effects: {
       none: 'It has no effects.',
       once: 'It has effects, and runs once.',
-      repeatable: 'It has effects; a repeat does no harm.',
+      repeatable: 'It has effects, and a repeat has them again.',
     },
     nothingRan: 'Nothing has run.',
     whole: 'the arguments as a whole',
