@@ -15,7 +15,12 @@ export const EDITOR_THEME = EditorView.theme({
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6', minHeight: '16rem' },
   '.cm-content': { caretColor: 'var(--text)' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },
-  '.cm-gutters': { minHeight: '16rem !important', backgroundColor: 'var(--sunken)', color: 'var(--text-3)', border: 'none' },
+  '.cm-gutters': {
+    minHeight: '16rem !important',
+    backgroundColor: 'var(--sunken)',
+    color: 'var(--text-3)',
+    border: 'none',
+  },
   '.cm-activeLine': { backgroundColor: 'color-mix(in oklab, var(--hover) 55%, transparent)' },
   '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
     backgroundColor: 'var(--accent-soft)',

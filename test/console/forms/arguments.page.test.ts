@@ -12,6 +12,8 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 
 const PAGE = join(import.meta.dirname, '../../../console/test/arguments')
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+const RUN_AXE = `axe.run('main').then(({ violations }) =>
+  violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html).join(' | ')))`
 const NOTHING = encodeURIComponent('{"title":"nothing"}')
 
 describeWith(browser, 'the arguments', () => {
@@ -28,9 +30,9 @@ describeWith(browser, 'the arguments', () => {
     const fragment = typeof what === 'string' ? what : encodeURIComponent(JSON.stringify(what))
     const name = typeof what === 'string' ? what : 'given'
     // The same arguments twice are the same address, so another place comes between.
-    await page.evaluate((hash) => Object.assign(location, { hash }), NOTHING)
+    await page.evaluate(`location.hash = '${NOTHING}'`)
     await page.getByRole('heading', { name: 'given', exact: true }).waitFor()
-    await page.evaluate((hash) => Object.assign(location, { hash }), fragment)
+    await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`)
     await page.getByRole('heading', { name, exact: true }).waitFor()
   }
 
@@ -164,11 +166,13 @@ describeWith(browser, 'the arguments', () => {
       await show('v1:Keyword.Grid')
       await page.getByRole('button', { name: 'Add value', exact: true }).click()
       await page.getByRole('button', { name: 'Add item: value' }).click()
-      await page.getByLabel('sku 1', { exact: true }).evaluate((cell) => {
+      await page.getByLabel('sku 1', { exact: true }).focus()
+      await page.evaluate(`{
         const clipboardData = new DataTransfer()
-        clipboardData.setData('text/plain', 'a\t1\nb\t2\n')
-        cell.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
-      })
+        clipboardData.setData('text/plain', 'a\\t1\\nb\\t2\\n')
+        const paste = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true })
+        document.activeElement.dispatchEvent(paste)
+      }`)
       expect(JSON.parse(await text())).toEqual({
         value: [
           { sku: 'a', n: 1 },
@@ -289,23 +293,11 @@ describeWith(browser, 'the arguments', () => {
       await page.getByRole('button', { name: 'Both', exact: true }).click()
       await page.locator('.cm-content').waitFor()
       await page.evaluate(await readFile(AXE, 'utf8'))
-      found.push(
-        ...(await page.evaluate(() =>
-          (window as unknown as { axe: Axe }).axe
-            .run('main')
-            .then(({ violations }) =>
-              violations.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(' | ')}`),
-            ),
-        )),
-      )
+      found.push(...(await page.evaluate<string[]>(RUN_AXE)))
     }
     expect(found).toEqual([])
   })
 })
-
-interface Axe {
-  run(selector: string): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
-}
 
 async function take(page: Page, [kind, label, value = '']: Step): Promise<void> {
   switch (kind) {
