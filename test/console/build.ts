@@ -8,11 +8,13 @@ export interface BuiltPage extends Disposable {
   readonly folder: string
 }
 
-export async function buildPage(): Promise<BuiltPage> {
+/** `root` is another page than the console, as in `console/test`. */
+export async function buildPage(root?: string): Promise<BuiltPage> {
   const folder = mkdtempSync(join(tmpdir(), 'callplane-page-'))
   await build({
     configFile: join(import.meta.dirname, '../../console/vite.config.ts'),
     logLevel: 'warn',
+    ...(root && { root }),
     build: { outDir: folder },
   })
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }

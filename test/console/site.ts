@@ -25,9 +25,9 @@ export interface OpenOptions extends BrowserContextOptions {
   token?: string
 }
 
-export async function startConsole<App>(options: ServerOptions<App>): Promise<ConsoleSite> {
+export async function startConsole<App>(options: ServerOptions<App>, pageRoot?: string): Promise<ConsoleSite> {
   const data = options.data ?? mkdtempSync(join(tmpdir(), 'callplane-console-'))
-  const page = await buildPage()
+  const page = await buildPage(pageRoot)
   const server = await createServer<App>({ ...options, data })
   const { url: inner } = await server.listen({ port: 0 })
   const site = await serveStatic(page.folder, inner)
