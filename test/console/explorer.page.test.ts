@@ -53,7 +53,11 @@ const operations = [
 describeWith(browser, 'the explorer', () => {
   let site: ConsoleSite
   beforeAll(async () => {
-    site = await startConsole({ operations, rest: { allowExecute: true } })
+    site = await startConsole({
+      operations,
+      rest: { allowExecute: true },
+      policy: { default: 'allow', isolation: { high: 'optional' } },
+    })
   })
   afterAll(async () => {
     await site[Symbol.asyncDispose]()
@@ -224,7 +228,6 @@ describeWith(browser, 'the explorer', () => {
     await page.keyboard.press('Control+Enter')
     await dialog.getByLabel('Type v1:tests.risky to confirm').fill('v1:tests.risky')
     await go.click()
-    await page.waitForTimeout(2000); await page.screenshot({ path: '/tmp/shots/risky.png' })
     await done(page)
     expect(ran).toEqual(['risky 42'])
   })

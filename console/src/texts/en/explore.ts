@@ -62,8 +62,6 @@ export const texts = {
   cannotCarry: (wire: string) => `${wire} cannot carry this call`,
   refusals,
   arguments: 'Arguments',
-  argumentsJson: 'Arguments as JSON',
-  brokenArgs: 'The arguments are not valid JSON. Correct them to run the call.',
   notObject: 'The arguments must be a JSON object, such as { "a": 1 }.',
   readOnly: 'This session reads only, so the server would refuse a call with effects.',
   tabs: { result: 'Result', exchange: 'Exchange', snippets: 'Code', history: 'History', docs: 'Documentation' },
@@ -231,6 +229,5 @@ export const texts = {
     filter: 'Filter operations',
     next: 'Next operation',
     previous: 'Previous operation',
-    view: 'Form or JSON',
   },
 }
