@@ -6,6 +6,8 @@ import { type CallplaneServer, createServer, type ServerOptions } from 'callplan
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { buildConsole } from '../../scripts/console-files.ts'
 import { openChromium } from '../engines/chromium.ts'
+import { buildPart } from './forms/build-part.ts'
+import { serveStatic } from './forms/static-site.ts'
 
 export interface ConsoleSite extends AsyncDisposable {
   /** The address of the server; the page is at `/explorer/` and `/console/` below it. */
@@ -27,14 +29,21 @@ export interface OpenOptions extends BrowserContextOptions {
   token?: string
 }
 
-export async function startConsole<App>(options: ServerOptions<App>): Promise<ConsoleSite> {
+/** `part` is a page that shows one part of the console instead, as in `console/test`. */
+export async function startConsole<App>(options: ServerOptions<App>, part?: string): Promise<ConsoleSite> {
   const data = options.data ?? mkdtempSync(join(tmpdir(), 'callplane-console-'))
-  await buildConsole()
+  await using ending = new AsyncDisposableStack()
+  if (part === undefined) await buildConsole()
   const create = () => createServer<App>({ ...options, data })
   let server = await create()
-  const { url } = await server.listen({ port: 0 })
+  let { url } = await server.listen({ port: 0 })
+  if (part !== undefined) {
+    const page = ending.use(await buildPart(part))
+    url = ending.use(await serveStatic(page.folder, url)).url
+  }
   const browser = await openChromium()
   const complaints: string[] = []
+  const parts = ending.move()
   return {
     url,
     get server() {
@@ -57,6 +66,7 @@ export async function startConsole<App>(options: ServerOptions<App>): Promise<Co
     },
     async [Symbol.asyncDispose]() {
       await browser.close()
+      await parts.disposeAsync()
       await server.close(0)
       rmSync(data, { recursive: true, force: true })
     },

@@ -214,6 +214,8 @@ export interface CheckResult {
   wouldJoin?: Id
   effects: 'none' | 'once' | 'repeatable'
   risk: string
+  /** The first failure that would refuse the call now. */
+  refusal?: { code: string; message: string }
 }
 
 export interface OperationDetails {

@@ -3,7 +3,7 @@
  * the truth: changes from outside become the smallest change of the editor's text, so that undo works across both views.
  */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
-import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { defaultKeymap, history, historyKeymap, indentWithTab, isolateHistory } from '@codemirror/commands'
 import { json } from '@codemirror/lang-json'
 import {
   bracketMatching,
@@ -43,6 +43,22 @@ interface Options {
 /** Marks changes that come from the owner, so that they are not reported back. */
 const fromOwner = Annotation.define<boolean>()
 
+/**
+ * Text that replaces a selection. Left to itself, the browser writes inline styles into what it inserts between coloured
+ * words, and the page's policy forbids those.
+ */
+const replaceSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { main } = view.state.selection
+    if (event.inputType !== 'insertText' || event.isComposing || event.data === null || main.empty) return false
+    const insert = () => view.state.update(view.state.replaceSelection(event.data ?? ''), { userEvent: 'input.type' })
+    const handlers = view.state.facet(EditorView.inputHandler)
+    if (!handlers.some((handle) => handle(view, main.from, main.to, event.data ?? '', insert))) view.dispatch(insert())
+    event.preventDefault()
+    return true
+  },
+})
+
 const COLOURS = HighlightStyle.define([
   { tag: tags.propertyName, color: 'var(--accent)' },
   { tag: tags.string, color: 'var(--ok)' },
@@ -50,6 +66,8 @@ const COLOURS = HighlightStyle.define([
 ])
 
 export function createEditor(host: HTMLElement, options: Options): EditorHandle {
+  /** Texts that the owner has been told and has not given back yet. */
+  const told: string[] = []
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' })
   const parent = document.createElement('div')
   root.append(parent)
@@ -86,9 +104,12 @@ export function createEditor(host: HTMLElement, options: Options): EditorHandle 
         EditorView.contentAttributes.of({ 'aria-label': options.label, spellcheck: 'false' }),
         EditorView.lineWrapping,
         EDITOR_THEME,
+        replaceSelection,
         EditorView.updateListener.of((update) => {
           if (!update.docChanged || update.transactions.every((each) => each.annotation(fromOwner))) return
-          options.onText(update.state.doc.toString())
+          const text = update.state.doc.toString()
+          told.push(text)
+          options.onText(text)
         }),
       ],
     }),
@@ -98,8 +119,13 @@ export function createEditor(host: HTMLElement, options: Options): EditorHandle 
   showFindings()
   return {
     update(text) {
+      // The owner gives back what was typed a moment ago. By now more has been typed, and it must stay.
+      const known = told.indexOf(text)
+      told.splice(0, known < 0 ? told.length : known + 1)
+      if (known >= 0) return
       const changes = smallestChange(view.state.doc.toString(), text)
-      if (changes) view.dispatch({ changes, annotations: fromOwner.of(true) })
+      // An edit of the form is one step of undo, apart from what was typed just before.
+      if (changes) view.dispatch({ changes, annotations: [fromOwner.of(true), isolateHistory.of('full')] })
     },
     showFindings,
     select({ start, end }) {

@@ -6,18 +6,24 @@ import { texts } from '../texts/en/explore.ts'
 
 export function CheckView({ check }: { check: CheckResult }) {
   const words = texts.checked
-  const isGood = check.valid && check.verdict === 'allow' && check.missing.length === 0
-  const title = !check.valid ? words.invalid : { allow: words.ok, hold: words.hold, deny: words.deny }[check.verdict]
+  const isGood = check.valid && check.verdict === 'allow' && check.missing.length === 0 && !check.refusal
+  const verdict = check.verdict === 'allow' && check.refusal ? 'deny' : check.verdict
+  const title = !check.valid ? words.invalid : { allow: words.ok, hold: words.hold, deny: words.deny }[verdict]
   return (
     <div class="check-view" role="status">
       <Notice
-        {...(!isGood && { tone: check.verdict === 'deny' || !check.valid ? 'bad' : 'warn' })}
+        {...(!isGood && { tone: verdict === 'deny' || !check.valid ? 'bad' : 'warn' })}
         icon={isGood ? 'done' : 'info'}
       >
         <p>
           <strong>{title}</strong>. {words.effects[check.effects]} <span class="quiet">{words.nothingRan}</span>
         </p>
-        {check.reason && (
+        {check.refusal && (
+          <p>
+            <SeenText text={check.refusal.message} />
+          </p>
+        )}
+        {check.reason && check.reason !== check.refusal?.message && (
           <p>
             <SeenText text={check.reason} />
           </p>

@@ -3,12 +3,12 @@ import { useMutation } from '@tanstack/preact-query'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button, IconButton } from '../design/button.tsx'
 import { Failure, Notice, Skeleton } from '../design/feedback.tsx'
+import { type ArgumentsState, ArgumentsView, type Attachments } from '../forms/arguments-view.tsx'
 import { href, type Place } from '../routes.ts'
 import { modKey } from '../shell/frame.tsx'
 import { useKeys } from '../shell/keys.ts'
 import { usePage, useWho } from '../shell/page.ts'
 import { texts } from '../texts/en/explore.ts'
-import { ArgumentsPanel, type Attachments } from './arguments-panel.tsx'
 import { CheckView } from './check-view.tsx'
 import { Confirm } from './confirm.tsx'
 import type { PastCall } from './history/call-history.ts'
@@ -45,6 +45,7 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
   const view = query.view === 'json' || query.view === 'both' ? query.view : 'form'
   const { text, setText } = useArguments(entry, drafts)
   const [attachments, setAttachments] = useState<Attachments>({})
+  const [state, setState] = useState<ArgumentsState>()
   const [isAsking, setAsking] = useState(false)
   const [isSaving, setSaving] = useState(false)
   const [past, setPast] = useState<PastCall>()
@@ -60,7 +61,9 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
   const refusal = wire.refusal(call)
   const problem = text === undefined ? undefined : problemWith(text)
   const isReadOnly = who.mode === 'read-only' && entry.sideEffecting === true
-  const isRunnable = text !== undefined && !problem && !refusal && !isReadOnly
+  // The server decides about values; the page only holds back what cannot be sent.
+  const isComplete = (state?.missing.length ?? 0) === 0
+  const isRunnable = text !== undefined && !problem && !refusal && !isReadOnly && isComplete
   const to = (changes: OperationPlace['query']) => href('operation', { op }, { ...query, ...changes })
   const start = () => {
     setAsking(false)
@@ -74,10 +77,7 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
     if (offersCheck) await check.mutateAsync().catch(() => undefined)
     setAsking(true)
   }
-  useKeys([
-    { key: 'mod+enter', label: texts.keys.run, run: () => void ask() },
-    { key: 'e', label: texts.keys.view, run: () => router.replace(to({ view: view === 'json' ? undefined : 'json' })) },
-  ])
+  useKeys([{ key: 'mod+enter', label: texts.keys.run, run: () => void ask() }])
   return (
     <article class="op">
       <OperationHead entry={entry}>
@@ -113,18 +113,21 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
         {text === undefined ? (
           <Skeleton />
         ) : (
-          <ArgumentsPanel
-            entry={entry}
+          <ArgumentsView
+            schema={entry.argsSchema}
             text={text}
             onText={setText}
             view={view}
             onView={(name) => router.replace(to({ view: name === 'form' ? undefined : name }))}
+            media={entry.mediaSchema}
             attachments={attachments}
             onAttachments={setAttachments}
+            serverFindings={check.data?.errors}
+            onState={setState}
           />
         )}
       </section>
-      {problem && <Notice tone="warn">{problem === 'broken' ? texts.brokenArgs : texts.notObject}</Notice>}
+      {problem === 'no-object' && <Notice tone="warn">{texts.notObject}</Notice>}
       {isReadOnly && <Notice tone="warn">{texts.readOnly}</Notice>}
       {refusal && call.isReady && (
         <Notice tone="warn">

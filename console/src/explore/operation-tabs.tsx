@@ -1,9 +1,9 @@
 /** What stands below the arguments: result, exchange, code, history, documentation. Each is a link. */
 import { Empty } from '../design/feedback.tsx'
 import { Tabs } from '../design/tabs.tsx'
+import type { Attachments } from '../forms/arguments-view.tsx'
 import { usePage, useWho } from '../shell/page.ts'
 import { texts } from '../texts/en/explore.ts'
-import type { Attachments } from './arguments-panel.tsx'
 import { DocsView } from './docs-view.tsx'
 import type { PastCall } from './history/call-history.ts'
 import { HistoryView, NoHistory } from './history/history-view.tsx'

@@ -1,9 +1,9 @@
 /** The arguments of the operation on the page. Their text is the truth; the link follows it, and a new link changes it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { withoutSensitive } from '../forms/schema/sensitive.ts'
 import { usePage } from '../shell/page.ts'
 import { decodeArgs, encodeArgs } from './link-args.ts'
 import { sampleArgs } from './sample-args.ts'
-import { withoutSensitive } from './sensitive.ts'
 import type { Entry } from './wires/wire.ts'
 
 /** The link is written when a person stops typing for this long. */
@@ -43,6 +43,8 @@ export function useArguments(entry: Entry, drafts: Map<string, string>): Argumen
     drafts.set(op, text)
     const timer = setTimeout(async () => {
       const kept = withoutSensitive(text, argsSchema)
+      // Broken text cannot be searched for secrets, so the link keeps what it has.
+      if (kept === undefined) return
       const a = kept === sampleArgs(argsSchema) ? undefined : await encodeArgs(kept)
       if (a === written.current) return
       written.current = a

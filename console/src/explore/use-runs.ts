@@ -1,9 +1,9 @@
 /** Runs of this page: the newest of each operation, and the history that they go to. */
 import { useMemo, useRef, useState } from 'preact/hooks'
+import { withoutSensitive } from '../forms/schema/sensitive.ts'
 import { usePage, useWho } from '../shell/page.ts'
 import { type CallHistory, MAX_KEPT_JSON, openHistory, type PastCall } from './history/call-history.ts'
 import { isEnded, Run, type RunParts } from './run/run.ts'
-import { withoutSensitive } from './sensitive.ts'
 
 export interface Runs {
   of(op: string): Run | undefined
@@ -57,11 +57,11 @@ function recordOf(run: Run): Omit<PastCall, 'id'> {
   const { call, wire } = run.parts
   const state = run.state.peek()
   if (!isEnded(state)) throw new Error('The run has not ended.')
-  const sensitive = withoutSensitive(call.argsText, call.entry.argsSchema) !== call.argsText
+  const kept = withoutSensitive(call.argsText, call.entry.argsSchema) ?? '{}'
   return {
     op: call.entry.op,
     wire: wire.id,
-    argsText: withoutSensitive(call.argsText, call.entry.argsSchema),
+    argsText: kept,
     at: run.startedAt,
     durationMs: run.durationMs ?? 0,
     outcome: state.kind,
@@ -69,6 +69,6 @@ function recordOf(run: Run): Omit<PastCall, 'id'> {
     ...(state.kind === 'failed' && { message: state.failure.message }),
     ...(state.kind === 'failed' && state.failure.code !== undefined && { code: state.failure.code }),
     // The bytes that were sent hold the sensitive fields.
-    exchanges: sensitive ? run.exchanges.peek().map(({ body: _, ...rest }) => rest) : run.exchanges.peek(),
+    exchanges: kept !== call.argsText ? run.exchanges.peek().map(({ body: _, ...rest }) => rest) : run.exchanges.peek(),
   }
 }

@@ -1,8 +1,8 @@
 /** The call of the page as the wires take it. The name of the tool is asked for when a wire needs it. */
 import { useQuery } from '@tanstack/preact-query'
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { Attachments } from '../forms/arguments-view.tsx'
 import { usePage } from '../shell/page.ts'
-import type { Attachments } from './arguments-panel.tsx'
 import { findToolName } from './wires/tool-names.ts'
 import type { Attachment, Entry, WireCall, WireId } from './wires/wire.ts'
 

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { TextField } from '../../design/field.tsx'
+import { withoutSensitive } from '../../forms/schema/sensitive.ts'
 import { usePage } from '../../shell/page.ts'
 import { texts } from '../../texts/en/explore.ts'
-import { withoutSensitive } from '../sensitive.ts'
 import { labelOf } from '../tree/operation-tree.ts'
 import type { Entry, WireId } from '../wires/wire.ts'
 import type { CallHistory } from './call-history.ts'
@@ -22,7 +22,7 @@ export function SaveCall({ history, entry, wire, argsText, onClose }: SaveCallPr
   const { toasts } = usePage()
   const [name, setName] = useState(labelOf(entry.op))
   const save = async () => {
-    await history.save({ name, op: entry.op, wire, argsText: withoutSensitive(argsText, entry.argsSchema) })
+    await history.save({ name, op: entry.op, wire, argsText: withoutSensitive(argsText, entry.argsSchema) ?? '{}' })
     toasts.show({ text: texts.history.kept(name), tone: 'ok' })
     onClose(true)
   }

@@ -181,39 +181,48 @@ function Branches({ field, place, path, node, name, id }: ControlProps) {
   return (
     <>
       {field.choices.map((choice, index) => (
-        <label key={choice.key} class="form-branch">
-          <span>{texts.branch(field.title ?? name)}</span>
-          <select
-            class="input"
-            id={index === 0 ? `${id}-branch` : undefined}
-            value={String(choice.active)}
-            onChange={(event) => edits.switchTo(model, choice, place, path, Number(event.currentTarget.value))}
-          >
-            {branchNames(model, choice).map((label, branch) => (
-              <option key={branch} value={String(branch)}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Switch
+          key={choice.key}
+          id={`${id}-branch${index}`}
+          label={texts.branch(field.title ?? name)}
+          value={String(choice.active)}
+          options={branchNames(model, choice).map((label, branch) => ({ value: String(branch), label }))}
+          onChange={(branch) => edits.switchTo(model, choice, place, path, Number(branch))}
+        />
       ))}
       {field.kinds.length > 1 && field.options === undefined && field.constant === undefined && isGiven && (
-        <label class="form-branch">
-          <span>{texts.kind(field.title ?? name)}</span>
-          <select
-            class="input"
-            value={kindOf(field, node)}
-            onChange={(event) => edits.set(path, EMPTY[event.currentTarget.value as FieldKind])}
-          >
-            {field.kinds.map((kind) => (
-              <option key={kind} value={kind}>
-                {texts.kinds[kind]}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Switch
+          id={`${id}-kind`}
+          label={texts.kind(field.title ?? name)}
+          value={kindOf(field, node) ?? ''}
+          options={field.kinds.map((kind) => ({ value: kind, label: texts.kinds[kind] }))}
+          onChange={(kind) => edits.set(path, EMPTY[kind as FieldKind])}
+        />
       )}
     </>
+  )
+}
+
+interface SwitchProps {
+  id: string
+  label: string
+  value: string
+  options: readonly { value: string; label: string }[]
+  onChange(value: string): void
+}
+
+function Switch({ id, label, value, options, onChange }: SwitchProps) {
+  return (
+    <div class="form-branch">
+      <label for={id}>{label}</label>
+      <select id={id} class="input" value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.label}
+          </option>
+        ))}
+      </select>
+    </div>
   )
 }
 

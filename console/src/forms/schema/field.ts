@@ -91,7 +91,9 @@ export function readField(model: FormModel, applied: Applied): Field {
   const single = options?.length === 1 && !applied.orNull ? options[0]?.text : undefined
   const constant = withConst ? JSON.stringify(withConst.const) : single
   return {
-    title: first('title', isText),
+    title: schemas.find((schema) => isText(schema.title) && !applied.ofBranches.has(schema))?.title as
+      | string
+      | undefined,
     description: first('description', isText),
     kinds: kindsOf(schemas),
     nullable: isNullable(applied),

@@ -33,6 +33,8 @@ export interface Choice {
 export interface Applied {
   /** The keywords of all of these hold for the value. */
   readonly schemas: readonly SchemaObject[]
+  /** The schemas of chosen branches, which are among `schemas`: their titles name the branch, not the place. */
+  readonly ofBranches: ReadonlySet<SchemaObject>
   readonly choices: readonly Choice[]
   /** Branches that are constants: they are options with labels. */
   readonly constants: readonly (readonly Schema[])[]
@@ -92,8 +94,8 @@ export class FormModel {
     const unresolved: string[] = []
     let orNull = false
     let never = false
+    const ofBranches = new Set<SchemaObject>()
     const open: Schema[] = [...place].reverse()
-    const follow = (more: readonly Schema[]) => open.push(...more.toReversed())
     while (open.length > 0 && seen.size < MAX_SCHEMAS) {
       const schema = open.pop() as Schema
       if (schema === false) never = true
@@ -120,13 +122,16 @@ export class FormModel {
           else if (branches.length > 1) {
             const active = chooseBranch(this, schema, branches, node, this.pickOf(schema, path))
             choices.push({ schema, keyword, branches, active, key: this.#keyOf(schema, path) })
-            next.push(branches[active] as Schema)
+            const branch = branches[active] as Schema
+            if (isObject(branch)) ofBranches.add(branch)
+            next.push(branch)
           }
         }
       }
-      follow(next)
+      if (ofBranches.has(schema)) for (const each of next) if (isObject(each)) ofBranches.add(each)
+      open.push(...next.toReversed())
     }
-    return { schemas, choices, constants, orNull, never, unresolved }
+    return { schemas, ofBranches, choices, constants, orNull, never, unresolved }
   }
 
   /** The schemas for the property `name`. */

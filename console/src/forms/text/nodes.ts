@@ -1,7 +1,5 @@
 /** The values of a JSON text, each with its place in the text. Numbers and strings keep their source, so nothing is lost. */
 
-export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
-
 /** A property name or an array index. */
 export type PathStep = string | number
 export type Path = readonly PathStep[]

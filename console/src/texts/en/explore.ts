@@ -62,8 +62,6 @@ export const texts = {
   cannotCarry: (wire: string) => `${wire} cannot carry this call`,
   refusals,
   arguments: 'Arguments',
-  argumentsJson: 'Arguments as JSON',
-  brokenArgs: 'The arguments are not valid JSON. Correct them to run the call.',
   notObject: 'The arguments must be a JSON object, such as { "a": 1 }.',
   readOnly: 'This session reads only, so the server would refuse a call with effects.',
   tabs: { result: 'Result', exchange: 'Exchange', snippets: 'Code', history: 'History', docs: 'Documentation' },
@@ -221,7 +219,7 @@ export const texts = {
     effects: {
       none: 'It has no effects.',
       once: 'It has effects, and runs once.',
-      repeatable: 'It has effects; a repeat does no harm.',
+      repeatable: 'It has effects, and a repeat has them again.',
     },
     nothingRan: 'Nothing has run.',
     whole: 'the arguments as a whole',
@@ -231,6 +229,5 @@ export const texts = {
     filter: 'Filter operations',
     next: 'Next operation',
     previous: 'Previous operation',
-    view: 'Form or JSON',
   },
 }

@@ -68,7 +68,7 @@ export const texts = {
   form: 'Arguments as a form',
   editor: 'Arguments as JSON',
   format: 'Format',
-  editorHelp: 'Ctrl+Space completes. Tab moves on; press Esc, then Tab, to leave the editor.',
+  editorHelp: 'Ctrl+Space completes. Tab indents; Esc, then Tab, leaves the editor.',
   frozen: 'The JSON is not complete. The form shows the last complete arguments and waits.',
   mistakeAt: (line: number, column: number, message: string) => `Line ${line}, column ${column}: ${message}`,
   goToMistake: 'Show the place',
