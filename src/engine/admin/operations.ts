@@ -26,12 +26,20 @@ import { listAudit } from './audit/list.ts'
 import { type CancelParts, cancelCalls } from './calls/cancel.ts'
 import { type CheckParts, checkCall } from './calls/check.ts'
 import { type ReplayParts, replayCalls } from './calls/replay.ts'
+import { type ChangesParts, waitForChanges, watchChanges } from './changes/changes.ts'
 import { dismissDeadLetters } from './dead-letters/dismiss.ts'
 import { listDeadLetters } from './dead-letters/list.ts'
 import { listNodes } from './nodes-operation.ts'
 import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
-export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts, CheckParts, CancelParts, ReplayParts {
+export interface OwnParts
+  extends WhoAmIParts,
+    DetailsParts,
+    FaultsParts,
+    CheckParts,
+    CancelParts,
+    ReplayParts,
+    ChangesParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -121,6 +129,8 @@ export function createOwnOperations(): OwnOperations {
       listFaults(parts),
       checkCall(parts),
       cancelCalls(parts),
+      waitForChanges(parts),
+      watchChanges(parts),
       replayCalls(parts),
       listDeadLetters(parts),
       dismissDeadLetters(parts),

@@ -299,6 +299,7 @@ async function assemble(
       remote.begin(id)
       return stop
     },
+    listen: watchers.watchAll,
     overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
     expire: (limit, removeObjects) => attempt(() => expiry.expire(limit, removeObjects)),
     openCounts: () => attempt(() => upkeep.openCounts()),
