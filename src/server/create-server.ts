@@ -178,6 +178,7 @@ async function assemble<App>(
       secrets: keys.secrets,
       sweptElsewhere: !isFirst,
     })
+    running.changes.start()
     engine.worker.wake()
   }
   const carriers = new Carriers(env.log)
@@ -204,6 +205,7 @@ async function assemble<App>(
   } catch (thrown) {
     await Promise.all([engine.worker.stop(0), carriers.close(0)])
     await running.lateReplies.stop()
+    await running.changes.stop()
     await maintenance.stop()
     await own.announcements?.stop()
     await imports.close()

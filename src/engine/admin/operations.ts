@@ -31,6 +31,7 @@ import { listCalls } from './calls/list.ts'
 import type { CallsParts } from './calls/parts.ts'
 import { getPayload } from './calls/payload.ts'
 import { type ReplayParts, replayCalls } from './calls/replay.ts'
+import { type ChangesParts, waitForChanges, watchChanges } from './changes/changes.ts'
 import { dismissDeadLetters } from './dead-letters/dismiss.ts'
 import { listDeadLetters } from './dead-letters/list.ts'
 import { listNodes } from './nodes-operation.ts'
@@ -43,7 +44,8 @@ export interface OwnParts
     CallsParts,
     CheckParts,
     CancelParts,
-    ReplayParts {
+    ReplayParts,
+    ChangesParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -137,6 +139,8 @@ export function createOwnOperations(): OwnOperations {
       listFaults(parts),
       checkCall(parts),
       cancelCalls(parts),
+      waitForChanges(parts),
+      watchChanges(parts),
       replayCalls(parts),
       listDeadLetters(parts),
       dismissDeadLetters(parts),

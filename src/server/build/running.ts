@@ -6,6 +6,8 @@ import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { createCalls } from '../../engine/calls.ts'
+import { ChangeFeed } from '../../engine/changes/change-feed.ts'
+import { SharedChanges } from '../../engine/changes/shared-changes.ts'
 import { Engine } from '../../engine/engine.ts'
 import { FollowUp } from '../../engine/follow/follow-up.ts'
 import { Maintenance } from '../../engine/follow/maintenance.ts'
@@ -39,6 +41,8 @@ export interface Running {
   limits: Limits
   maintenance: Maintenance
   lateReplies: LateSending
+  /** Changes for operators who wait. */
+  changes: { start(): void; stop(): Promise<void> }
 }
 
 interface RunningParts {
@@ -103,6 +107,11 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const nodes = store.nodes ?? link?.nodes(() => about.facts()) ?? alone
   const shared = { env, registry, store, objects, limits, worker }
   const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
+  const node = env.newId()
+  const feed = new ChangeFeed({ clock: env.clock, store, approvals, node })
+  const { log } = env
+  const sharedChanges =
+    peers && new SharedChanges({ clock: env.clock, log, records: store.records, feed, node, siblings: peers.siblings })
   const { observing, transports } = parts
   own.administration.connect({
     ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),
@@ -110,6 +119,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     approvals,
     checking: engine.checking,
     replaying: engine.replaying,
+    changes: feed,
     stopCall: (instance) => followUp.stop(instance),
     log: env.log,
     worker,
@@ -134,7 +144,14 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     ...(sweepUnfinished && { sweepUnfinished }),
   })
   const lateReplies = new LateSending({ env, store, owed: engine.owed })
-  return { engine, calls, limits, maintenance, lateReplies }
+  const changes = {
+    start: () => sharedChanges?.start(),
+    async stop() {
+      await sharedChanges?.stop()
+      feed.stop()
+    },
+  }
+  return { engine, calls, limits, maintenance, lateReplies, changes }
 }
 
 /** A store that several nodes share connects the workers of one server, too. Otherwise their hub does. */
