@@ -123,6 +123,8 @@ export interface InstanceExtras {
   readonly held?: true
   readonly asking?: Asking
   readonly stream?: StreamState
+  /** The id of the call whose handler made this one. */
+  readonly calledBy?: string
   /** The id of the call that this one repeats for an operator. */
   readonly replayOf?: string
   /** The owner text of that operator. */

@@ -207,6 +207,8 @@ export interface AuditEntry {
   code?: string
   startedAt: number
   endedAt: number
+  /** For the server's own operations: the call that it was about, and which part of it was shown. */
+  about?: { call: string; part?: string }
 }
 
 /** The fields of an audit entry that are not in the instance. `startedAt` is the instance's creation. */

@@ -6,6 +6,7 @@
 import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'
 import { type State, statesBefore } from '../../core/call/state.ts'
 import type { JsonValue } from '../../core/json.ts'
+import type { PastAttempt } from '../../core/ports/call-list.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 
 type Advancing = Pick<Store, 'advance'>
@@ -28,6 +29,8 @@ export interface EndingRest {
   records?: readonly RecordChange[] | undefined
   /** Until when the row must be kept for a reply that is still to be sent, or for operators. */
   keepUntil?: number | undefined
+  /** The attempt ends before its handler was started. */
+  unbegun?: boolean
 }
 
 /** The change that ends a call. */
@@ -55,10 +58,11 @@ export function endingChange(instance: Instance, outcome: Outcome, rest: EndingR
   }
   if (keepUntil !== undefined && keepUntil > (change.keepUntil ?? instance.keepUntil)) change.keepUntil = keepUntil
   if (records) change.records = records
+  if (rest.unbegun) Object.assign(change, settledUnbegun(instance))
   return change
 }
 
-export type Later = Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras' | 'dueAt'>
+export type Later = Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras' | 'dueAt' | 'past'>
 
 /** The end of an attempt that does not end the call: it is tried again, handed back, or waits. */
 export function laterChange(instance: Instance, later: Later): Change {
@@ -66,8 +70,12 @@ export function laterChange(instance: Instance, later: Later): Change {
 }
 
 /** This lease ends before the handler was started. */
-export function unbegun({ settled, extras }: Instance, dueAt: number): Later {
-  return { dueAt, settled: settled + 1, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + 1 } }
+export function unbegun(instance: Instance, dueAt: number): Later {
+  return { dueAt, ...settledUnbegun(instance) }
+}
+
+function settledUnbegun({ settled, extras }: Instance): Pick<Change, 'settled' | 'extras'> {
+  return { settled: settled + 1, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + 1 } }
 }
 
 /** The same change under a later lease of the same node. The attempts claimed since are settled too. */
@@ -117,8 +125,9 @@ export function beginHeld(
   leasedUntil: number,
   records: readonly RecordChange[],
   extras: InstanceExtras | undefined,
+  past: PastAttempt,
 ): Promise<Advanced> {
-  return store.advance({ ...staying(held), dueAt: leasedUntil, records, ...(extras && { extras }) })
+  return store.advance({ ...staying(held), dueAt: leasedUntil, records, past, ...(extras && { extras }) })
 }
 
 /**

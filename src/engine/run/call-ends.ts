@@ -33,13 +33,29 @@ export class CallEnds {
   }
 
   /** Ends a call whose lease this node holds. */
-  end(instance: Instance, operation: Operation, outcome: Outcome, acted = true, traceparent?: string): Promise<void> {
+  end(instance: Instance, operation: Operation, outcome: Outcome, acted: boolean, traceparent?: string): Promise<void> {
+    return this.#end(instance, operation, outcome, acted, false, traceparent)
+  }
+
+  /** Ends a call that this node has claimed, and does not start. `acted`: an earlier attempt may have had an effect. */
+  endUnbegun(instance: Instance, operation: Operation, outcome: Outcome, acted: boolean): Promise<void> {
+    return this.#end(instance, operation, outcome, acted, true)
+  }
+
+  #end(
+    instance: Instance,
+    operation: Operation,
+    outcome: Outcome,
+    acted: boolean,
+    unbegun: boolean,
+    traceparent?: string,
+  ): Promise<void> {
     const { limits, conclusions, awaited } = this.#parts
     const direct = awaited.end(instance.id)
     const asks = outcome.kind === 'fault' && questionsIn(outcome.fault) !== undefined
     const shows = showsAndWaits(operation)
     const together = asks || isHeld(instance) || shows ? () => this.#records(instance, asks, shows) : undefined
-    const ending = conclusions.end(instance, operation, outcome, { acted, direct, traceparent, together })
+    const ending = conclusions.end(instance, operation, outcome, { acted, direct, unbegun, traceparent, together })
     return ending.then((applied) => {
       if (applied) limits.closed(instance)
     })

@@ -74,7 +74,7 @@ export class ClaimedCalls {
   }
 
   #end(instance: Instance, operation: Operation, why: Fault): void {
-    void this.#parts.ends.end(instance, operation, stoppedUnrun(instance, why))
+    void this.#parts.ends.endUnbegun(instance, operation, stoppedUnrun(instance, why), true)
   }
 
   #beginIfRoom(instance: Instance, operation: Operation): void {

@@ -80,7 +80,7 @@ export class Settling {
 
   /** This node stops. The others need not wait for the lease. */
   async #handOver({ instance }: Running): Promise<void> {
-    await this.#parts.conclusions.giveBack(instance)
+    await this.#parts.conclusions.handOver(instance)
     this.#parts.wakeOthers()
   }
 

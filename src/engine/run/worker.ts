@@ -106,7 +106,7 @@ export class Worker {
       conclusions,
       clock: env.clock,
       leaseMs,
-      end: (instance, operation, why) => ends.end(instance, operation, faultOutcome(why), false),
+      end: (instance, operation, why) => ends.endUnbegun(instance, operation, faultOutcome(why), false),
     })
     const claimed = new ClaimedCalls({
       attempts,

@@ -114,6 +114,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     worker,
     store,
     clock: env.clock,
+    env,
     registry,
     nodes,
   })

@@ -15,7 +15,7 @@ import { dueSource, KEPT, putDue, removeDue, type Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
 import { changeInPlace } from './in-place.ts'
-import { addToPast } from './past.ts'
+import { PAST_WITH_SENT } from './past.ts'
 import type { CallReads } from './reads.ts'
 import { type CallRow, COLUMN_NAMES, codeIn, columnsOf, decodeCall, letterOf, lettersOf } from './rows.ts'
 
@@ -254,7 +254,7 @@ const SET: readonly {
   { name: 'waiting', type: 'text', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
   { name: 'fault_kind', type: 'text', read: ({ outcome }) => faultIn(outcome)?.kind },
   { name: 'fault_code', type: 'text', read: ({ outcome }) => codeIn(outcome) },
-  { name: 'past', type: 'text', set: addToPast('u.past'), read: ({ past }) => past && JSON.stringify(past) },
+  { name: 'past', type: 'text', set: PAST_WITH_SENT, read: ({ past }) => past && JSON.stringify(past) },
 ]
 
 /** Bits of a shape, beside those of the columns. */
