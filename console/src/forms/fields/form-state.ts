@@ -9,12 +9,18 @@ import { applySplice, insertAt, moveAt, removeAt, renameAt, type Splice, setAt }
 import { nodeAt, type Path, pointerOf } from '../text/nodes.ts'
 import { type Parsed, parseText } from '../text/parse.ts'
 
+/** What is said about one field. */
+export interface Message {
+  readonly severity: 'error' | 'warning'
+  readonly message: string
+}
+
 export interface Form {
   readonly model: FormModel
   /** The last text that was JSON. */
   readonly parsed: Parsed
-  /** Messages by `JSON.stringify(path)`. */
-  readonly findings: ReadonlyMap<string, readonly string[]>
+  /** By `JSON.stringify(path)`. */
+  readonly findings: ReadonlyMap<string, readonly Message[]>
   readonly edits: Edits
   /** The id of a field's control, so that a finding can lead to it. */
   idOf(path: Path): string
