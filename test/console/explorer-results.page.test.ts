@@ -130,7 +130,7 @@ describeWith(browser, 'results in the explorer', () => {
     await page.getByText('Complete', { exact: true }).waitFor()
     return page
   }
-  const value = (page: Page) => page.locator('.value')
+  const value = (page: Page) => page.locator('.result-value')
   const isInert = async (page: Page) => {
     expect(await page.title()).not.toContain('harmed')
     expect(site.complaints).toEqual([])
