@@ -20,7 +20,7 @@ const NAMES = [
   'v2:a',
   'v1:a-b_c.D-1_.e--f',
   `v1:${'n'.repeat(60)}.${'x'.repeat(100)}`,
-  'v1:constructor.__proto',
+  'v1:constructor.prototype_',
   'v1:toString',
 ] as const
 
@@ -72,8 +72,8 @@ describeWith(browser, 'the explorer at its limits', () => {
       }),
     ]
     using built = await buildPage()
-    const first = await createServer({ operations, data, leaseMs: 1_000 })
-    const { url, port } = await first.listen({ port: 0 })
+    const first = await createServer({ operations, data, work: { leaseMs: 1_000 } })
+    const { url } = await first.listen({ port: 0 })
     await using site = await serveStatic(built.folder, url)
     await using chromium = await openChromium()
     const page = await chromium.newPage()
@@ -85,9 +85,9 @@ describeWith(browser, 'the explorer at its limits', () => {
     await first.close(0)
     await page.getByText('The connection to the server broke.').waitFor()
     isFree = true
-    const second = await createServer({ operations, data })
+    const second = await createServer({ operations, data, work: { leaseMs: 1_000 } })
     onTestFinished(() => second.close(0))
-    await second.listen({ port })
+    await second.listen({ port: Number(new URL(url).port) })
 
     await page.getByText('Complete', { exact: true }).waitFor()
     expect(await page.getByLabel('Result', { exact: true }).innerText()).toContain('waited typed')
