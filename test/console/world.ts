@@ -120,12 +120,17 @@ interface Pending {
   approvals: { id: string; operation: string; args: { orderId?: string } }[]
 }
 
-/** Approves the waiting refund of an order. */
-export async function approve(url: string, orderId: string): Promise<void> {
+/** The id of the approval that waits for the refund of an order. */
+export async function waitingApproval(url: string, orderId: string): Promise<string> {
   const { result } = await callAs(url, 'operator', 'v1:callplane.approvals.list', {})
   const found = (result as Pending).approvals.find(({ args }) => args.orderId === orderId)
   if (!found) throw new Error(`No approval waits for ${orderId}.`)
-  await callAs(url, 'operator', 'v1:callplane.approvals.decide', { id: found.id, verdict: 'approve' })
+  return found.id
+}
+
+export async function approve(url: string, orderId: string): Promise<void> {
+  const id = await waitingApproval(url, orderId)
+  await callAs(url, 'operator', 'v1:callplane.approvals.decide', { id, verdict: 'approve' })
 }
 
 /** Everyday work: finished, failed, retried, running and held calls. */

@@ -11,6 +11,7 @@ import { bytesOf, Time } from '../design/time.tsx'
 import { DiffTable, FOLDED_AT, textOf } from '../diff/diff-table.tsx'
 import { compare, leavesOf } from '../diff/structure.ts'
 import { href } from '../routes.ts'
+import { nameOf } from '../runs/people.ts'
 import { useMay, usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/approvals.ts'
 
@@ -43,8 +44,8 @@ function Loaded({ approval, next }: { approval: ApprovalView; next: string | und
     <>
       <header class="screen-head">
         <h1 class="title">
-          <a class="mono" href={href('operation', { op: approval.operation })}>
-            {approval.operation}
+          <a class="mono" href={href('operation', { op: nameOf(approval.operation) })}>
+            {nameOf(approval.operation)}
           </a>
         </h1>
         <span class="chip">{texts.statuses[approval.status]}</span>

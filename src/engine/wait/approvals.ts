@@ -29,6 +29,8 @@ export interface ApprovalRequest {
   decision: Decision
   /** A handler made the call. Its caller can only repeat the call that started the handler. */
   nested: boolean
+  /** Who made the call for its caller. */
+  replayedBy?: string
 }
 
 /** An approval that a call may use. */
@@ -243,7 +245,7 @@ export class Approvals {
   }
 
   #create(request: ApprovalRequest, id: string, instanceId?: string): Approval {
-    const { caller, operation, args, attachments, decision } = request
+    const { caller, operation, args, attachments, decision, replayedBy } = request
     const now = this.#env.clock.now()
     const { rule, reason, approvalTtlMs = APPROVAL_TTL_MS, selfApproval = false } = decision
     return {
@@ -260,6 +262,7 @@ export class Approvals {
       ...(rule !== undefined && { rule }),
       ...(reason !== undefined && { reason }),
       ...(instanceId !== undefined && { instanceId }),
+      ...(replayedBy !== undefined && { replayedBy }),
       selfApproval,
       createdAt: now,
       expiresAt: now + approvalTtlMs,

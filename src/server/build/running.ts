@@ -31,6 +31,7 @@ import type { Storage } from './storage.ts'
 const CANCEL_WAIT_MS = 10_000
 const TIDY_EVERY_MS = 5_000
 const AUDIT_DAYS = 90
+const DEAD_LETTER_DAYS = 14
 
 export interface Running {
   engine: Engine
@@ -61,7 +62,8 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const peers = peersOf(store, link)
   const pipes = store.peers?.pipes ?? link?.pipes
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, peers?.limits)
-  const work = { ...DEFAULT_WORK, ...options.work }
+  const deadLetterMs = (options.deadLetters?.keepDays ?? DEAD_LETTER_DAYS) * 86_400_000
+  const work = { ...DEFAULT_WORK, deadLetterMs, ...options.work }
   const inject = createInjector(options.context)
   const observer = own.announcements ? own.announcements.observing(parts.observing.observer) : parts.observing.observer
   const outbox = own.announcements?.outbox
@@ -92,26 +94,31 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const { worker, approvals } = engine
   link?.connect(worker)
+  if (store.nodeEnds) link?.takeOver(store.nodeEnds)
   peers?.siblings.listen((id, why) => void worker.stopAttempt(id, why))
   about.connect({ engine, limits })
   const alone = async () => [
     { node: 1, ...(store.schema !== undefined && { schema: store.schema }), facts: about.facts() },
   ]
   const nodes = store.nodes ?? link?.nodes(() => about.facts()) ?? alone
+  const shared = { env, registry, store, objects, limits, worker }
+  const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
   const { observing, transports } = parts
   own.administration.connect({
     ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),
     faults: faultTable,
     approvals,
     checking: engine.checking,
+    replaying: engine.replaying,
+    stopCall: (instance) => followUp.stop(instance),
+    log: env.log,
     worker,
     store,
     clock: env.clock,
+    env,
     registry,
     nodes,
   })
-  const shared = { env, registry, store, objects, limits, worker }
-  const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
   own.unsubscribe?.connect(followUp)
   const calls = createCalls({
     engine,
