@@ -109,9 +109,10 @@ describeWith(browser, 'the explorer', () => {
     const page = await at('v1:Greeter.Hello'.replace('v1', 'v2'), { name: 'history' })
     await run(page).click()
     await done(page)
-    await page.reload()
-
     await page.getByRole('link', { name: 'History' }).click()
+    await page.locator('.past-call', { hasText: 'history' }).waitFor()
+
+    await page.reload()
     await page.locator('.past-call', { hasText: 'history' }).click()
 
     expect(await result(page).innerText()).toContain('Hello history')

@@ -44,6 +44,7 @@ export async function serveStatic(folder: string, serverUrl: string): Promise<St
       { method: incoming.method ?? 'GET', headers: incoming.headers },
       (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.on('error', () => response.destroy())
         answer.pipe(response)
       },
     )

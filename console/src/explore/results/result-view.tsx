@@ -20,7 +20,7 @@ export function ValueView({ json, name, mediaType }: { json: string; name: strin
   const [view, setView] = useState<'content' | 'json'>('content')
   const text = useMemo(() => (json.startsWith('"') ? (JSON.parse(json) as string) : undefined), [json])
   return (
-    <div class="value">
+    <div class="result-value">
       <div class="value-tools">
         <span class="faint number">{texts.size(json.length)}</span>
         {items && (
@@ -53,7 +53,7 @@ export function FileView({ file, name }: { file: ReadFile; name: string }) {
   const { blob } = file
   const preview = previewOf(blob.type)
   return (
-    <div class="value">
+    <div class="result-value">
       <div class="value-tools">
         <span class="mono">{file.name ?? ''}</span>
         <span class="faint">

@@ -5,6 +5,8 @@ import type { Server } from '../../api/server.ts'
 const MAX_EVENT = 256 * 1024 * 1024
 const FIRST_WAIT_MS = 250
 const MAX_WAIT_MS = 5_000
+/** The server sends a heartbeat more often. A connection that is silent for longer is dead, though nobody said so. */
+const SILENT_MS = 45_000
 
 export interface Following {
   signal: AbortSignal
@@ -40,8 +42,11 @@ export async function followCall(server: Server, requestId: string, following: F
 async function read(response: Response, { onEnvelope }: Following): Promise<boolean> {
   const events = new EventReader({ maxLength: MAX_EVENT, tooLong: () => new RangeError('The event is too large.') })
   const reader = response.body?.getReader()
+  const giveUp = () => void reader?.cancel().catch(() => undefined)
   for (;;) {
+    const timer = setTimeout(giveUp, SILENT_MS)
     const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
+    clearTimeout(timer)
     if (done || !value) return false
     for (const { data } of events.push(value)) {
       if (!onEnvelope(data)) continue
