@@ -87,7 +87,8 @@ describeWith(browser, 'the console', () => {
     await page.getByLabel(/^Why/).fill('The carrier is back.')
     await page.getByRole('button', { name: 'Replay', exact: true }).click()
 
-    await expect.poll(() => page.url()).not.toContain(failed)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect.poll(() => page.url(), { timeout: 10_000 }).not.toContain(failed)
     await page.locator('.title .status').getByText('Complete').waitFor()
     await page.getByRole('link', { name: 'Compare with the original' }).click()
     await page.getByRole('button', { name: 'Show both payloads' }).click()
