@@ -1,6 +1,4 @@
 /** What every field of one form shares: the arguments as they stand, the findings, and the edits. */
-import { createContext } from 'preact'
-import { useContext } from 'preact/hooks'
 import { branchLabel, discriminatorOf, discriminatorValue } from '../schema/branches.ts'
 import { readField } from '../schema/field.ts'
 import type { Choice, FormModel, Place } from '../schema/model.ts'
@@ -24,14 +22,6 @@ export interface Form {
   readonly edits: Edits
   /** The id of a field's control, so that a finding can lead to it. */
   idOf(path: Path): string
-}
-
-export const FormContext = createContext<Form | undefined>(undefined)
-
-export function useForm(): Form {
-  const form = useContext(FormContext)
-  if (!form) throw new Error('A field is used outside its form.')
-  return form
 }
 
 /** The edits of a form. Each replaces one piece of the newest text, so several in a row are safe. */
