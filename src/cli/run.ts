@@ -42,6 +42,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Lists the calls that wait for an approval, and approves or denies them.',
     load: async () => (await import('./commands/approvals.ts')).approvals,
   },
+  'login-link': {
+    summary: 'Prints a link that opens the console of a running server.',
+    load: async () => (await import('./commands/login-link.ts')).loginLink,
+  },
   nodes: {
     summary: 'Lists the nodes of a server and what they do.',
     load: async () => (await import('./commands/nodes.ts')).nodes,

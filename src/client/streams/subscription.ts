@@ -39,6 +39,9 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
   #current: Subscribed | undefined
   /** The number of the last frame, if frames have numbers. */
   #last: number | undefined
+  /** How many frames arrived. */
+  #received = 0
+  #isFirst = true
 
   constructor(calling: Calling, fetcher: Fetcher, outgoing: OutgoingCall, options: CallOptions, ways: StreamWays) {
     this.#calling = calling
@@ -70,11 +73,11 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
   async *#frames(signal: AbortSignal): AsyncGenerator<Frame, void> {
     for (let broken = 0; ; broken++) {
       this.#current ??= await this.#subscribe(signal)
-      const before = this.#last
+      const before = this.#received
       const end = yield* this.#connection(this.#current, signal)
       if (end.state === 'complete') return
       if (end.state === 'error') throw streamFault(end.error)
-      if (end.state === 'renewed' || this.#last !== before) broken = 0
+      if (end.state === 'renewed' || this.#received !== before) broken = 0
       if (end.state === 'renewed') continue
       if (broken >= MAX_BROKEN)
         throw new CallFault('STREAM_BROKEN', 'The connection broke before the stream ended. Subscribe again.')
@@ -102,6 +105,7 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
       for await (const raw of queue.read()) {
         const { value, seq } = await decodeFrame(raw, current.place)
         this.#last = seq ?? this.#last
+        this.#received++
         yield value as Frame
       }
       return await end
@@ -114,6 +118,7 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
     } finally {
       cancelRenewal()
       leaving.abort()
+      if (this.#current !== next) await this.#leave(next)
     }
   }
 
@@ -135,17 +140,14 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
 
   async #subscribe(signal: AbortSignal): Promise<Subscribed> {
     const { operation, args } = this.#outgoing
-    let isStale = true
     for await (const way of this.#ways(this.#options.sessionId)) {
       try {
         for (let tries = 0; ; tries++) {
-          // Every subscription is a call of its own.
-          const options = way.sessionId === undefined ? this.#options : { ...this.#options, sessionId: way.sessionId }
-          const call = this.#calling.outgoing(operation, { ...args, ...way.wish }, options)
+          const call = this.#calling.outgoing(operation, { ...args, ...way.wish }, this.#optionsOf(way))
           const { envelope } = await this.#calling.send(call, signal)
           const { stream: place, requestId } = envelope
           if (!place) throw notAStream(operation, envelope)
-          isStale = place.auth?.expiresAt !== undefined && place.auth.expiresAt * 1000 - Date.now() < KEY_LEFT_MS
+          const isStale = place.auth?.expiresAt !== undefined && place.auth.expiresAt * 1000 - Date.now() < KEY_LEFT_MS
           // Once: with a clock that is wrong, a new key looks old, too.
           if (!isStale || tries > 0) return { requestId, place, way }
         }
@@ -155,6 +157,14 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
       }
     }
     throw new CallFault('STREAM_REFUSED', `${operation} has no transport that this client can read.`)
+  }
+
+  /** Every subscription is a call of its own. Only the first one has the ids that the caller chose. */
+  #optionsOf({ sessionId = this.#options.sessionId }: StreamWay): CallOptions {
+    const { requestId, idempotencyKey, ...rest } = this.#options
+    const given = this.#isFirst ? this.#options : rest
+    this.#isFirst = false
+    return sessionId === undefined ? given : { ...given, sessionId }
   }
 
   #renewBefore({ expiresAt }: StreamPlace, renew: () => void): () => void {

@@ -25,6 +25,11 @@ import { previousOf } from './approvals/previous.ts'
 import { listAudit } from './audit/list.ts'
 import { type CancelParts, cancelCalls } from './calls/cancel.ts'
 import { type CheckParts, checkCall } from './calls/check.ts'
+import { countCalls } from './calls/count.ts'
+import { getCall } from './calls/get.ts'
+import { listCalls } from './calls/list.ts'
+import type { CallsParts } from './calls/parts.ts'
+import { getPayload } from './calls/payload.ts'
 import { type ReplayParts, replayCalls } from './calls/replay.ts'
 import { type ChangesParts, waitForChanges, watchChanges } from './changes/changes.ts'
 import { dismissDeadLetters } from './dead-letters/dismiss.ts'
@@ -36,6 +41,7 @@ export interface OwnParts
   extends WhoAmIParts,
     DetailsParts,
     FaultsParts,
+    CallsParts,
     CheckParts,
     CancelParts,
     ReplayParts,
@@ -124,6 +130,10 @@ export function createOwnOperations(): OwnOperations {
       }),
       listAudit(parts),
       listNodes(parts),
+      listCalls(parts),
+      countCalls(parts),
+      getCall(parts),
+      getPayload(parts),
       whoAmI(parts),
       getOperation(parts),
       listFaults(parts),

@@ -99,13 +99,14 @@ function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undef
   const { id, call, operation, given, sealed, decision, held, grant, stream, replyTo, replay } = admitted
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
-  const { terms, asking } = call
-  const hasOwn = brought?.length || sealed || terms || decision || asking || stream || replyTo || replay
+  const { terms, asking, calledBy } = call
+  const hasOwn = brought?.length || sealed || terms || decision || asking || stream || replyTo || replay || calledBy
   if (!hasOwn && deadlineMs === undefined) return undefined
   const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
     ...(brought?.length && { brought }),
     ...(sealed && { sealed: true }),
+    ...(calledBy !== undefined && { calledBy }),
     ...(terms && { terms }),
     ...(asking && { asking }),
     ...(deadlineMs !== undefined && { deadlineAt: startedAt + deadlineMs }),

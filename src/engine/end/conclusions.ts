@@ -8,7 +8,7 @@ import { isDead } from '../../core/call/dead-letter.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import { type Instance, type InstanceExtras, type Outcome, startsOf } from '../../core/call/instance.ts'
 import type { Questions } from '../../core/call/questions.ts'
-import { wholeDelay } from '../../core/fault.ts'
+import { type Fault, type FaultRecord, wholeDelay } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Deferred } from '../../core/operation/returned.ts'
@@ -25,6 +25,7 @@ import { removingSecrets } from '../wait/call-secrets.ts'
 import { auditEnding, auditInstance } from './audit.ts'
 import { leaseLost, outcomeName } from './end-faults.ts'
 import { KeptWrites } from './kept-writes.ts'
+import { failedAttempt, handedOver, heldUntil } from './past-attempts.ts'
 import * as transitions from './transitions.ts'
 
 export interface EndOptions {
@@ -34,6 +35,8 @@ export interface EndOptions {
    * The caller gets the outcome directly. The operation's own retention applies, not the longer one of a polled call.
    */
   direct?: boolean
+  /** The handler of the last attempt was not started. */
+  unbegun?: boolean
   /** The span of the last attempt. */
   traceparent?: string | undefined
   /** Returns further records to write with the end. It is called again if a record has changed by then. */
@@ -88,7 +91,7 @@ export class Conclusions {
 
   /** Ends the call. False if another worker has taken over the call, or if the end could not be stored. */
   end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
-    const { acted = true, direct = false, traceparent, together } = options
+    const { acted = true, direct = false, unbegun = false, traceparent, together } = options
     const endedAt = this.#env.clock.now()
     const audit = auditEnding(instance, operation, outcome)
     const atOnce = direct && outcome.kind !== 'location'
@@ -100,6 +103,7 @@ export class Conclusions {
       untoldExpiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : undefined,
       records: this.#recordsOf(instance, operation, audit, endedAt),
       keepUntil: this.#keptUntil(instance, outcome, endedAt),
+      unbegun,
     })
     return this.#write(instance, change, together).then((after) => {
       if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
@@ -171,10 +175,11 @@ export class Conclusions {
   }
 
   /** Ends a try without ending the call. A wait for a callback ends with it. False as with `end`. */
-  async retryLater(instance: Instance, failures: number, dueAt: number, attempt: Attempt): Promise<boolean> {
+  async retryLater(instance: Instance, fault: FaultRecord, dueAt: number, attempt: Attempt): Promise<boolean> {
     const { tryEndsAt: _over, ...extras } = extrasNow(instance, attempt) ?? {}
     const waits = instance.waiting !== undefined && { waiting: null, extras }
-    return (await this.#reschedule(instance, { failures, dueAt, ...waits })) !== undefined
+    const past = failedAttempt(instance, fault, this.#env.clock.now(), dueAt)
+    return (await this.#reschedule(instance, { failures: instance.failures + 1, dueAt, past, ...waits })) !== undefined
   }
 
   /** Makes a call due that waits for its next try, unless a worker has claimed it or it has ended. */
@@ -183,13 +188,27 @@ export class Conclusions {
   }
 
   /** Makes the call due for any node, without counting a failure. */
-  async giveBack(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
-    await this.#reschedule(instance, { dueAt })
+  async giveBack(instance: Instance): Promise<void> {
+    await this.#reschedule(instance, { dueAt: this.#env.clock.now() })
   }
 
-  /** Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. */
-  async giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
-    await this.#reschedule(instance, transitions.unbegun(instance, dueAt))
+  /** The same, because this node stops while the attempt runs. */
+  async handOver(instance: Instance): Promise<void> {
+    const dueAt = this.#env.clock.now()
+    await this.#reschedule(instance, { dueAt, past: handedOver(instance, dueAt) })
+  }
+
+  /** The same at a later time, after a failure of the server's own storage. */
+  async giveBackLater(instance: Instance, fault: Fault, dueAt: number): Promise<void> {
+    await this.#reschedule(instance, { dueAt, past: failedAttempt(instance, fault, this.#env.clock.now(), dueAt) })
+  }
+
+  /**
+   * Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. `undefined` if
+   * another worker has taken over the call, or if it could not be stored.
+   */
+  giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<Instance | undefined> {
+    return this.#reschedule(instance, transitions.unbegun(instance, dueAt))
   }
 
   /** Leaves the call waiting. If a callback came while the attempt ran, the call becomes due at once. */
@@ -235,7 +254,8 @@ export class Conclusions {
     extras: InstanceExtras | undefined,
     leaseMs: number,
   ): Promise<Advanced> {
-    return transitions.beginHeld(this.#store, held, this.#env.clock.now() + leaseMs, records, extras)
+    const now = this.#env.clock.now()
+    return transitions.beginHeld(this.#store, held, now + leaseMs, records, extras, heldUntil(held, now))
   }
 
   /** Leaves a stream that waits for its first reader. */

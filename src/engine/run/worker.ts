@@ -106,7 +106,7 @@ export class Worker {
       conclusions,
       clock: env.clock,
       leaseMs,
-      end: (instance, operation, why) => ends.end(instance, operation, faultOutcome(why), false),
+      end: (instance, operation, why) => ends.endUnbegun(instance, operation, faultOutcome(why), false),
     })
     const claimed = new ClaimedCalls({
       attempts,
@@ -128,7 +128,7 @@ export class Worker {
       leaseMs,
       claimEveryMs,
       begin: (instance) => claimed.begin(instance),
-      giveBack: (instance) => conclusions.giveBackUnbegun(instance),
+      giveBack: async (instance) => void (await conclusions.giveBackUnbegun(instance)),
     })
     this.retries = retries
     this.leaseMs = leaseMs

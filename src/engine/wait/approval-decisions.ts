@@ -1,6 +1,6 @@
 /** A person decides an approval. The same commit makes the waiting call due. */
 
-import { type Caller, ownerOf } from '../../core/call/caller.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../core/call/caller.ts'
 import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -9,6 +9,12 @@ import { wakeHeld } from '../end/transitions.ts'
 import { hasEnded } from '../follow/waiting.ts'
 import { type Approval, type ApprovalBook, isOver, MOST_TRIES } from './approval-book.ts'
 import * as faults from './approval-faults.ts'
+
+/**
+ * Without authentication, all callers are this one, and it says nothing about who calls. A decider with this name has
+ * logged in with a code from the server's terminal, which the other callers have not.
+ */
+const NOBODY = ownerOf(ANONYMOUS)
 
 export class ApprovalDecisions {
   readonly #env: Environment
@@ -68,7 +74,8 @@ export class ApprovalDecisions {
     }
     if (isOver(approval, this.#env.clock.now())) throw faults.undecided(approval.operation)
     const { owner, replayedBy, selfApproval } = approval
-    if ([owner, replayedBy].includes(ownerOf(decider)) && !selfApproval) {
+    const self = ownerOf(decider)
+    if ([owner, replayedBy].includes(self) && self !== NOBODY && !selfApproval) {
       throw new Fault('forbidden', 'You cannot approve your own call. Ask another person.', { code: 'SELF_APPROVAL' })
     }
     return approval

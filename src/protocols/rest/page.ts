@@ -1,5 +1,5 @@
 /** A plain HTML page that lists the tools. It has no scripts and loads no other files. */
-import type { Answer } from '../../core/ports/exchange.ts'
+import type { Answer, Exchange } from '../../core/ports/exchange.ts'
 import type { ToolSummary } from './wire.ts'
 
 export interface PageSettings {
@@ -7,6 +7,8 @@ export interface PageSettings {
   projectName?: string
   projectUrl?: string
   allowExecute: boolean
+  /** Shows the list in another page, for browsers without scripts. `list` is HTML, and `title` is text. */
+  frame?: (exchange: Exchange, title: string, list: string) => Answer
 }
 
 const HEADERS: Record<string, string> = {
@@ -20,31 +22,43 @@ const HEADERS: Record<string, string> = {
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
 dt{font:600 1rem ui-monospace,monospace;margin-top:1rem}dd{margin:0}small,dd{color:GrayText}:root{color-scheme:light dark}`
 
-/** `base` is the page's address without a trailing slash. */
-export function pageAnswer(tools: readonly ToolSummary[], base: string, settings: PageSettings): Answer {
-  return { status: 200, headers: HEADERS, body: renderPage(tools, base, settings) }
+/** `prefix` is the path of the page without a trailing slash. */
+export function pageAnswer(
+  tools: readonly ToolSummary[],
+  exchange: Exchange,
+  prefix: string,
+  settings: PageSettings,
+): Answer {
+  const { title, frame } = settings
+  const list = renderList(tools, `${exchange.origin}${prefix}`, settings)
+  return frame?.(exchange, title, list) ?? { status: 200, headers: HEADERS, body: renderPage(title, list) }
 }
 
-function renderPage(
+function renderPage(title: string, list: string): string {
+  return [
+    '<!doctype html>',
+    '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+    `<title>${escapeHtml(title)}</title><style>${STYLE}</style></head>`,
+    `<body>${list}`,
+    '</body></html>',
+  ].join('\n')
+}
+
+function renderList(
   tools: readonly ToolSummary[],
   base: string,
   { title, projectName, projectUrl, allowExecute }: PageSettings,
-) {
-  const heading = escapeHtml(title)
+): string {
   const items = tools.map(
     ({ name, description }) =>
       `<dt><a href="${escapeHtml(`${base}/tools/${encodeURIComponent(name)}`)}">${escapeHtml(name)}</a></dt><dd>${escapeHtml(description)}</dd>`,
   )
   const project = projectLink(projectName, projectUrl)
   return [
-    '<!doctype html>',
-    '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-    `<title>${heading}</title><style>${STYLE}</style></head>`,
-    `<body><h1>${heading}</h1>`,
+    `<h1>${escapeHtml(title)}</h1>`,
     `<p>${tools.length} tools. Execution is ${allowExecute ? 'enabled' : 'disabled'}.</p>`,
     items.length > 0 ? `<dl>${items.join('\n')}</dl>` : '',
     project === '' ? '' : `<p><small>${project}</small></p>`,
-    '</body></html>',
   ].join('\n')
 }
 

@@ -69,15 +69,22 @@ export function createExplorerRoutes(
 ): Route[] {
   const refuse: Refuse = (_exchange, why) => refusalAnswer(why)
   const list = async () => jsonAnswer(200, await host.list())
-  const page = async (exchange: Exchange) => pageAnswer(await host.list(), `${exchange.origin}${prefix}`, settings)
+  const page = async (exchange: Exchange) => pageAnswer(await host.list(), exchange, prefix, settings)
   const routes: Route[] = [
     { path: `${prefix}/tools`, refuse, methods: { GET: list } },
     { path: `${prefix}/`, refuse, methods: { GET: page } },
   ]
   if (prefix === '') return routes
-  const headers = (exchange: Exchange) => ({ Location: `${exchange.origin}${prefix}/`, 'Cache-Control': 'no-store' })
-  const redirect = (exchange: Exchange): Answer => ({ status: 302, headers: headers(exchange) })
-  return [...routes, { path: prefix, refuse, methods: { GET: redirect } }]
+  return [...routes, { path: prefix, refuse, methods: { GET: () => redirectInto(prefix) } }]
+}
+
+/**
+ * To the same path with a slash, so that relative addresses in the page work. The address is relative, too: it is right
+ * below any mount path and behind any proxy.
+ */
+export function redirectInto(path: string): Answer {
+  const headers = { Location: `${path.slice(path.lastIndexOf('/') + 1)}/`, 'Cache-Control': 'no-store' }
+  return { status: 302, headers }
 }
 
 /** A tool name that cannot be decoded is reported as an unknown tool. */

@@ -98,6 +98,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const { worker, approvals } = engine
   link?.connect(worker)
+  if (store.nodeEnds) link?.takeOver(store.nodeEnds)
   peers?.siblings.listen((id, why) => void worker.stopAttempt(id, why))
   about.connect({ engine, limits })
   const alone = async () => [
@@ -124,6 +125,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     worker,
     store,
     clock: env.clock,
+    env,
     registry,
     nodes,
   })

@@ -34,7 +34,7 @@ import { createCallbackRoutes } from './callback-routes.ts'
 import { createMcpSurface, type McpSurface } from './mcp.ts'
 import type { OpenTransports } from './stream-transports.ts'
 import { createSystemRoutes } from './system-routes.ts'
-import { createToolSurface } from './tool-handler.ts'
+import { createToolSurface, type FrameList } from './tool-handler.ts'
 import type { WiredCarrier } from './wired/index.ts'
 
 const MAX_WAIT_MS = 60_000
@@ -87,7 +87,11 @@ export function openCallRoutes<App>(options: ServerOptions<App>, mounting: Mount
 }
 
 /** The routes of all protocols except MCP, which has more than routes. */
-export function createProtocolRoutes<App>(options: ServerOptions<App>, mounting: Mounting): Route[] {
+export function createProtocolRoutes<App>(
+  options: ServerOptions<App>,
+  mounting: Mounting,
+  frameList?: FrameList,
+): Route[] {
   const { env, sizes } = mounting
   const shared = { ...mounting, locate: locateResult }
   const surface = createToolSurface(
@@ -108,7 +112,7 @@ export function createProtocolRoutes<App>(options: ServerOptions<App>, mounting:
     }),
     ...surface.tools(''),
     ...surface.tools(EXPLORER),
-    ...surface.explorer(EXPLORER),
+    ...surface.explorer(EXPLORER, frameList),
     ...createContractRoutes({ ...shared, settings: contractSettings(sizes, options.contract) }),
   ]
 }

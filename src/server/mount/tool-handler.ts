@@ -15,6 +15,7 @@ import {
   createToolRoutes,
   encodeResult,
   notAnObject,
+  type PageSettings,
   refusalAnswer,
   type ToolAnnotations,
   type ToolHost,
@@ -93,9 +94,11 @@ export function createToolHandler(
 export interface ToolSurface {
   /** `/tools/{name}` and the paths below it. */
   tools(prefix: string): Route[]
-  /** The tool list and the explorer page. */
-  explorer(prefix: string): Route[]
+  /** The tool list and the explorer page. `frame` puts the list into another page. */
+  explorer(prefix: string, frame?: FrameList): Route[]
 }
+
+export type FrameList = NonNullable<PageSettings['frame']>
 
 /** The API for any tool host. */
 export function createToolSurface<T>(
@@ -121,7 +124,7 @@ export function createToolSurface<T>(
   }
   return {
     tools: (prefix) => createToolRoutes(host, { ...settings, prefix }),
-    explorer: (prefix) => createExplorerRoutes(host, prefix, page),
+    explorer: (prefix, frame) => createExplorerRoutes(host, prefix, { ...page, ...(frame && { frame }) }),
   }
 }
 

@@ -11,6 +11,7 @@ import { isSecretName } from '../../security/secrets/provider.ts'
 import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
 import { parseCells } from './cells.ts'
+import { CONSOLE_NAMES, CONSOLE_OIDC_NAMES, checkConsole } from './console.ts'
 import { checkKafka, KAFKA, KAFKA_SASL, KAFKA_TLS, KAFKA_TOPIC_NAMES } from './kafka.ts'
 import { checkMqtt, MQTT_NAMES } from './mqtt.ts'
 import { checkObjects } from './objects.ts'
@@ -61,6 +62,7 @@ export const OPTIONS: Names<ServerOptions> = {
   oxp: true,
   mcp: true,
   rest: true,
+  console: true,
   toolkit: true,
   tools: true,
   authorization: true,
@@ -196,6 +198,11 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   const { shape = 'operations' } = options.mcp ?? {}
   if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape must be "operations" or "call".')
   check('rest', options.rest, REST)
+  if (options.console !== false) check('console', options.console, CONSOLE_NAMES)
+  if (options.console) {
+    check('console.oidc', options.console.oidc, CONSOLE_OIDC_NAMES)
+    checkConsole(options.console, options.auth)
+  }
   check('vault', options.vault, KEYS)
   check('links', options.links, KEYS)
   check('signing', options.signing, SIGNING)

@@ -9,7 +9,7 @@ import type { LimitRules } from '../../engine/limits/limit-rules.ts'
 import type { WorkerSettings } from '../../engine/run/worker.ts'
 import type { McpPrompt, McpResource } from '../../protocols/mcp/index.ts'
 import type { AuthorizationConfig } from '../../security/consent/provider.ts'
-import type { TokenEndpointRules } from '../../security/credentials/client-credentials.ts'
+import type { TokenEndpointRules } from '../../security/credentials/token-endpoint-rules.ts'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
 import type { PolicyDefinition } from '../../security/policy/policy.ts'
@@ -19,6 +19,7 @@ import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 import type { CellOptions } from './cells.ts'
+import type { ConsoleOptions } from './console.ts'
 import type { KafkaOptions } from './kafka.ts'
 import type { MqttOptions } from './mqtt.ts'
 import type { ObjectsOption } from './objects.ts'
@@ -104,6 +105,10 @@ interface BaseOptions<App> {
   mcp?: McpOptions
   /** The Tool Execution API, at the root and below `/explorer`. */
   rest?: RestOptions
+  /**
+   * The console at `/explorer/` and `/console/`. False: `/explorer/` is a plain list, and nobody can log in. Default: on.
+   */
+  console?: false | ConsoleOptions
   /** Namespace for operations without one, in protocols that need one. Default: `callplane`. */
   toolkit?: string
   /** Tool names of operations. */

@@ -1,26 +1,23 @@
-/** The filter of operators' lists: as they send it, and as the store takes it. */
+/** The filter of calls that several operations take, as its JSON Schema and as the store reads it. */
 import type { Caller } from '../../../core/call/caller.ts'
 import { STATES, type State } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
-import type { CallFilter as StoreFilter } from '../../../core/ports/call-list.ts'
-import { COUNT, ID, TEXT, TIME } from '../shapes.ts'
+import type { CallFilter } from '../../../core/ports/call-list.ts'
+import { COUNT, TEXT, TIME } from '../shapes.ts'
 
-export interface CallFilter {
+export interface CallFilterArgs {
   state?: State[]
   /** Waits for an approval. */
   held?: boolean
-  /** A name, or a prefix with `*` at its end. */
   operation?: string
   owner?: string
   code?: string
   sessionId?: string
-  /** The id of the call that made it. */
   parent?: string
-  /** The idempotency key. */
   key?: string
-  /** In the arguments or the outcome. */
+  /** In the arguments or the outcome. It needs the scope `callplane:payloads`. */
   text?: string
   minAttempts?: number
   minMs?: number
@@ -28,28 +25,36 @@ export interface CallFilter {
   until?: string
 }
 
-/** The members of a filter, for the schema of an operation's arguments. */
+export const CALL_ID = {
+  type: 'string',
+  pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+} satisfies JsonObject
+
 export const CALL_FILTER = {
-  state: { type: 'array', minItems: 1, maxItems: STATES.length, uniqueItems: true, items: { enum: [...STATES] } },
+  state: { type: 'array', items: { enum: [...STATES] }, minItems: 1, maxItems: STATES.length },
   held: { type: 'boolean' },
   operation: TEXT,
   owner: TEXT,
   code: TEXT,
-  sessionId: ID,
-  parent: ID,
-  key: { type: 'string', minLength: 1, maxLength: 256 },
-  text: { type: 'string', minLength: 1, maxLength: 200 },
+  sessionId: TEXT,
+  parent: CALL_ID,
+  key: TEXT,
+  text: TEXT,
   minAttempts: COUNT,
   minMs: COUNT,
   since: TIME,
   until: TIME,
 } satisfies Record<string, JsonObject>
 
-export function storeFilter(caller: Caller, filter: CallFilter): StoreFilter {
-  const { state, held, operation, owner, code, sessionId, parent, key, text, minAttempts, minMs } = filter
-  if (text !== undefined) requirePayloads(caller)
-  const since = filter.since === undefined ? undefined : Date.parse(filter.since)
-  const until = filter.until === undefined ? undefined : Date.parse(filter.until)
+export function parseCallFilter(args: CallFilterArgs, caller: Caller): CallFilter {
+  const { state, held, operation, owner, code, sessionId, parent, key, text, minAttempts, minMs, since, until } = args
+  if (text !== undefined && !hasScope(caller, SCOPES.payloads)) {
+    throw new Fault(
+      'forbidden',
+      `The filter "text" searches arguments and results, which needs the scope ${SCOPES.payloads}. Leave it out, or ask for the scope.`,
+      { details: { required: [SCOPES.payloads], missing: [SCOPES.payloads] } },
+    )
+  }
   return {
     ...(state && { states: state }),
     ...(held !== undefined && { held }),
@@ -62,14 +67,7 @@ export function storeFilter(caller: Caller, filter: CallFilter): StoreFilter {
     ...(text !== undefined && { text }),
     ...(minAttempts !== undefined && { minStarts: minAttempts }),
     ...(minMs !== undefined && { minMs }),
-    ...(since !== undefined && { since }),
-    ...(until !== undefined && { until }),
+    ...(since !== undefined && { since: Date.parse(since) }),
+    ...(until !== undefined && { until: Date.parse(until) }),
   }
-}
-
-/** A search in the arguments tells what they contain. */
-function requirePayloads(caller: Caller): void {
-  if (hasScope(caller, SCOPES.payloads)) return
-  const message = `A filter with "text" needs the scope ${SCOPES.payloads}. Leave it out, or use a credential that grants it.`
-  throw new Fault('forbidden', message, { details: { required: [SCOPES.payloads], missing: [SCOPES.payloads] } })
 }

@@ -12,6 +12,7 @@ import type { Catalog } from '../../../core/ports/catalog.ts'
 import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
 import type { Identify } from '../../../core/ports/guard.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
+import { acceptsEncoding, hasTag } from '../../../wire/http/representations.ts'
 
 export interface PublishingParts {
   catalog: Catalog
@@ -62,8 +63,8 @@ export function createPublishedDocument(
       document = build(render({ now, internal, basePath }), catalog, env, now, internal.length > 0)
       built.set(key, document)
     }
-    const answer = acceptsGzip(exchange.header('accept-encoding')) ? document.zipped : document.plain
-    return isKnown(exchange.header('if-none-match'), document.etags) ? { status: 304, headers: answer.headers } : answer
+    const answer = acceptsEncoding(exchange.header('accept-encoding'), 'gzip') ? document.zipped : document.plain
+    return hasTag(exchange.header('if-none-match'), document.etags) ? { status: 304, headers: answer.headers } : answer
   }
 }
 
@@ -109,16 +110,4 @@ function build({ text, tag }: Rendered, catalog: Catalog, env: Environment, now:
     validUntil: catalog.nextChangeAt(now) ?? Number.POSITIVE_INFINITY,
     of: catalog.operations,
   }
-}
-
-/** RFC 9110, "Accept-Encoding": a weight of 0 refuses the encoding. */
-function acceptsGzip(header = ''): boolean {
-  const gzip = /(?:^|,)\s*(?:x-)?gzip\s*(?:;\s*q=([\d.]{1,5})\s*)?(?:,|$)/i.exec(header)
-  return gzip !== null && Number(gzip[1] ?? 1) > 0
-}
-
-function isKnown(header: string | undefined, etags: readonly string[]): boolean {
-  if (header === undefined) return false
-  if (header.trim() === '*') return true
-  return header.split(',').some((tag) => etags.includes(tag.trim().replace(/^W\//, '')))
 }

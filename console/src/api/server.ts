@@ -1,0 +1,78 @@
+/** The page's server: the typed client of the package, with the session's token, at an address relative to the page. */
+import { isFault } from '../../../src/client/fault.ts'
+import { createClient } from '../../../src/client/index.ts'
+import type { Registry } from '../../../src/client/registry.ts'
+import type { Client } from '../../../src/client/types.ts'
+import { Session } from './session.ts'
+import type { OperationName, Operations, WhoAmI } from './types.ts'
+
+export interface Server {
+  /** The address of the server, with the path that it is mounted at, without a slash at the end. */
+  readonly base: string
+  readonly session: Session
+  readonly client: Client<Operations>
+  /** Calls one of the server's own operations. */
+  call<N extends OperationName>(
+    name: N,
+    args: Operations[N]['args'],
+    signal?: AbortSignal,
+  ): Promise<Operations[N]['result']>
+  registry(signal?: AbortSignal): Promise<Registry>
+  /** A request of another kind, with the session's token. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
+}
+
+/** The page is at `{base}/explorer/` or `{base}/console/`. */
+export function baseOf(address: string): string {
+  const url = new URL('..', address)
+  return (url.origin + url.pathname).replace(/\/$/, '')
+}
+
+export function createConsoleServer(base: string, storage: Storage | undefined): Server {
+  const session = new Session({ base, storage, whoami: () => whoami(server) })
+  const client = createClient<Operations>({
+    url: base,
+    token: (refused) => session.token(refused),
+    retries: 1,
+    onWarning: () => {},
+  })
+  const server: Server = {
+    base,
+    session,
+    client,
+    call: <N extends OperationName>(name: N, args: Operations[N]['args'], signal?: AbortSignal) =>
+      (client.call as UntypedCall)(name, args, signal && { signal }) as Promise<Operations[N]['result']>,
+    registry: (signal) => client.registry(signal),
+    async fetch(path, init = {}) {
+      const send = (token: string | undefined) => {
+        const headers = new Headers(init.headers)
+        if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+        return fetch(`${base}${path}`, { ...init, headers })
+      }
+      const token = await session.token()
+      const response = await send(token)
+      if (response.status !== 401 || token === undefined) return response
+      const renewed = await session.token(token)
+      return renewed === undefined || init.body instanceof ReadableStream ? response : send(renewed)
+    },
+  }
+  return server
+}
+
+type UntypedCall = (name: string, args: unknown, options?: { signal: AbortSignal }) => Promise<unknown>
+
+/** A server without `whoami` has no console, and its explorer works without it. */
+async function whoami(server: Server): Promise<WhoAmI> {
+  try {
+    return await server.call('v1:callplane.whoami', {})
+  } catch (thrown) {
+    if (!isFault(thrown, 'UNKNOWN_OP')) throw thrown
+    return {
+      caller: { owner: '', tenant: '' },
+      scopes: [],
+      mode: 'read-write',
+      server: { name: 'callplane', version: '', startedAt: '' },
+      features: [],
+    }
+  }
+}

@@ -1,0 +1,47 @@
+/** A modal dialog on the browser's own element: it keeps the focus, Esc closes it, and the page behind is inert. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { texts } from '../texts/en/design.ts'
+import { classes, IconButton } from './button.tsx'
+
+interface DialogProps {
+  title: string
+  onClose(): void
+  wide?: boolean
+  /** Without it there is a cross in the corner. */
+  mustChoose?: boolean
+  children: ComponentChildren
+}
+
+/** It is open as long as it is rendered. The focus returns to where it was. */
+export function Dialog({ title, onClose, wide, mustChoose, children }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const before = document.activeElement
+    ref.current?.showModal()
+    return () => {
+      ref.current?.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      class={classes('dialog', wide && 'wide')}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <div class="inner">
+        <div class="head">
+          <h2 id={id}>{title}</h2>
+          {!mustChoose && <IconButton icon="close" label={texts.close} size="small" onClick={onClose} />}
+        </div>
+        {children}
+      </div>
+    </dialog>
+  )
+}

@@ -1,0 +1,149 @@
+/** The frame around every screen: rail, bar, and the screen of the current place. */
+import { useEffect, useRef } from 'preact/hooks'
+import { classes } from '../design/button.tsx'
+import { Empty } from '../design/feedback.tsx'
+import { Icon } from '../design/icon.tsx'
+import { href, type RouteName } from '../routes.ts'
+import { SCREENS } from '../screens.tsx'
+import { texts } from '../texts/en/shell.ts'
+import { Boundary } from './boundary.tsx'
+import { entriesFor, missingScope, type Section, sectionOf } from './entries.ts'
+import { usePage, useWho } from './page.ts'
+import { PersonMenu } from './person-menu.tsx'
+
+interface FrameProps {
+  /** Numbers beside entries of the rail, such as the approvals that wait. */
+  badges: Partial<Record<Section, number>>
+  openPalette(): void
+}
+
+export function Frame({ badges, openPalette }: FrameProps) {
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={skipToContent}>
+        {texts.skip}
+      </button>
+      <Rail badges={badges} />
+      <header class="bar">
+        <a class="brand" href={href('explore')}>
+          <Mark />
+          <span>{texts.product}</span>
+        </a>
+        <button type="button" class="find" onClick={openPalette} aria-label={texts.searchLabel}>
+          <Icon name="search" />
+          <span>{texts.search}</span>
+          <kbd>{modKey()} K</kbd>
+        </button>
+        <ModeChip />
+        <PersonMenu />
+      </header>
+      <CurrentScreen />
+    </div>
+  )
+}
+
+function Rail({ badges }: Pick<FrameProps, 'badges'>) {
+  const { router } = usePage()
+  const who = useWho()
+  const here = router.place.value
+  const current = here && sectionOf(here.name)
+  return (
+    <nav class="rail" aria-label={texts.rail}>
+      <ul>
+        {entriesFor(who).map(({ section, icon }) => (
+          <li key={section}>
+            <a
+              href={href(section)}
+              aria-current={section === current ? 'page' : undefined}
+              title={texts.screens[section]}
+            >
+              <Icon name={icon} size={18} />
+              <span class="name">{texts.screens[section]}</span>
+              {(badges[section] ?? 0) > 0 && <span class="badge">{badges[section]}</span>}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
+function CurrentScreen() {
+  const { router } = usePage()
+  const who = useWho()
+  const main = useRef<HTMLElement>(null)
+  const place = router.place.value
+  const name = place?.name
+  // A new screen begins at its top, and a screen reader begins there too.
+  useEffect(() => {
+    main.current?.scrollTo(0, 0)
+    if (name) document.title = `${titleOf(name)} · ${texts.product}`
+  }, [name])
+  const Screen = name && SCREENS[name]
+  const missing = name && missingScope(name, who)
+  return (
+    <main class={classes('main', name && `at-${name}`)} id="content" tabIndex={-1} ref={main}>
+      {Screen && !missing && (
+        <Boundary key={sectionOf(name)}>
+          <Screen />
+        </Boundary>
+      )}
+      {Screen && missing && (
+        <Empty icon="lock" title={texts.noScope.title}>
+          <p>{texts.noScope.text(missing)}</p>
+        </Empty>
+      )}
+      {!Screen && (
+        <Empty icon="explore" title={texts.notFound.title}>
+          <p>{texts.notFound.text}</p>
+          <div class="actions">
+            <a class="button primary" href={href('explore')}>
+              {texts.notFound.action}
+            </a>
+          </div>
+        </Empty>
+      )}
+    </main>
+  )
+}
+
+function ModeChip() {
+  const who = useWho()
+  if (who.mode !== 'read-only') return null
+  return (
+    <span class="chip warn" title={texts.readOnlyWhy}>
+      <Icon name="lock" size={13} />
+      {texts.readOnly}
+    </span>
+  )
+}
+
+export function Mark() {
+  return (
+    <svg class="mark" width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="var(--accent)" />
+      <path d="M8 12.5 16 8l8 4.500-8 4.500z" fill="var(--on-accent)" />
+      <path
+        d="m8 18 8 4.500 8-4.500"
+        fill="none"
+        stroke="var(--on-accent)"
+        stroke-width="2.400"
+        stroke-linecap="round"
+        stroke-linejoin="round"
+      />
+    </svg>
+  )
+}
+
+function titleOf(name: RouteName): string {
+  const titles: Record<string, string> = texts.screens
+  return titles[sectionOf(name)] ?? texts.product
+}
+
+function skipToContent(): void {
+  document.getElementById('content')?.focus()
+}
+
+export function modKey(): string {
+  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘' : 'Ctrl'
+}

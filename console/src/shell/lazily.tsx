@@ -1,0 +1,42 @@
+/** A component that is loaded when it is first shown. A failure offers a reload instead of an empty page. */
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Button } from '../design/button.tsx'
+import { Empty, Skeleton } from '../design/feedback.tsx'
+import { texts } from '../texts/en/shell.ts'
+
+type Loaded = { screen: ComponentType } | 'failed' | undefined
+
+export function lazily(load: () => Promise<ComponentType>): ComponentType {
+  let known: Loaded
+  return function Lazy() {
+    const [loaded, setLoaded] = useState(known)
+    useEffect(() => {
+      if (loaded !== undefined) return
+      load().then(
+        (screen) => {
+          known = { screen }
+          setLoaded(known)
+        },
+        () => setLoaded('failed'),
+      )
+    }, [loaded])
+    if (loaded === undefined)
+      return (
+        <div class="screen">
+          <Skeleton lines={6} />
+        </div>
+      )
+    if (loaded !== 'failed') return <loaded.screen />
+    return (
+      <Empty icon="plug" title={texts.notLoaded.title}>
+        <p>{texts.notLoaded.text}</p>
+        <div class="actions">
+          <Button tone="primary" onClick={() => location.reload()}>
+            {texts.notLoaded.action}
+          </Button>
+        </div>
+      </Empty>
+    )
+  }
+}

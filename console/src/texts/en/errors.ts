@@ -1,0 +1,36 @@
+/** Words of the list of errors. */
+export const texts = {
+  title: 'Errors',
+  filter: 'Filter codes',
+  back: 'All errors',
+  retryable: 'Worth repeating unchanged',
+  notRetryable: 'A repeat fails again',
+  meaning: 'What it means',
+  remedy: 'What to do',
+  operations: 'Operations that declare it',
+  everywhere: 'Every operation can end with it.',
+  wires: 'On the wire',
+  wire: 'Wire',
+  status: 'Status',
+  code: 'Code',
+  noWire: 'not on this wire',
+  runs: 'Runs that failed with it',
+  names: {
+    opencall: 'OpenCALL',
+    mcp: 'MCP',
+    oxp: 'OXP',
+    otc: 'OTC',
+    rest: 'Tool Execution',
+    contract: 'Tool Contract',
+  },
+  choose: { title: 'Every way a call can fail', text: 'Choose a code to see what it means and what to do about it.' },
+  none: (query: string) => `No code contains “${query}”.`,
+  unknown: {
+    title: 'The server does not list this code',
+    text: 'A client or an earlier version may have set it. The message of the failure says more.',
+  },
+  client: {
+    title: 'A code of the client',
+    text: 'The page or a client set it, because no answer of the server arrived: the server was away, too slow, or sent something else.',
+  },
+}

@@ -1,0 +1,51 @@
+/** Words of the frame: rail, bar, palette, keys, sign-in, and what replaces a screen. */
+export const texts = {
+  product: 'Callplane',
+  skip: 'Skip to content',
+  rail: 'Screens',
+  messages: 'Messages',
+  dismiss: 'Dismiss',
+  search: 'Search or jump to…',
+  searchLabel: 'Open the palette',
+  menu: 'You and settings',
+  readOnly: 'Read-only',
+  readOnlyWhy: 'This session reads. The server refuses every change.',
+  screens: {
+    explore: 'Explore',
+    runs: 'Runs',
+    approvals: 'Approvals',
+    dead: 'Dead letters',
+    streams: 'Streams',
+    health: 'Health',
+    audit: 'Audit',
+    errors: 'Errors',
+    settings: 'Settings',
+  },
+  more: 'More',
+  notFound: {
+    title: 'No such place',
+    text: 'The address names no screen of this page. The link may be cut off.',
+    action: 'Go to Explore',
+  },
+  noScope: {
+    title: 'Not for this session',
+    text: (scope: string) => `This screen needs the scope ${scope}. Sign in with a credential that has it.`,
+  },
+  broken: {
+    title: 'This screen failed',
+    text: 'An error in the page. What you typed elsewhere is still there.',
+    action: 'Show it again',
+  },
+  notLoaded: {
+    title: 'This screen could not be loaded',
+    text: 'The server did not send it. It may be restarting, or it may have a newer version of this page.',
+    action: 'Reload the page',
+  },
+  unreachable: {
+    title: 'The server does not answer',
+    text: 'It may be restarting. The page tries again when you do, and when the network returns.',
+    action: 'Try again',
+  },
+  refused: 'The server does not let the page in',
+  starting: 'Connecting',
+}

@@ -1,0 +1,47 @@
+/**
+ * Takes a picture of every screen, in both themes and three widths:
+ * `npm run screenshots -- folder [part of a name]`. A person looks at them.
+ */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type ConsoleSite, startConsole } from './site.ts'
+import { doSomeWork, TOKENS, waitingApproval, worldOptions } from './world.ts'
+
+const [folder = 'dist/screenshots', part = ''] = process.argv.slice(2)
+const SIZES = [
+  { width: 360, height: 740 },
+  { width: 768, height: 900 },
+  { width: 1280, height: 800 },
+]
+const SCREENS: Record<string, string> = {
+  explore: '#/',
+  nowhere: '#/nowhere',
+  runs: '#/runs',
+  dead: '#/dead',
+  health: '#/health',
+  audit: '#/audit',
+  approvals: '#/approvals',
+  errors: '#/errors',
+  error: '#/errors/TIMEOUT',
+}
+
+async function picture(site: ConsoleSite, name: string, fragment: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await site.open(fragment, { colorScheme, token: TOKENS.operator })
+    await page.waitForSelector('main')
+    for (const viewport of SIZES) {
+      await page.setViewportSize(viewport)
+      await page.waitForLoadState('networkidle')
+      await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`) })
+    }
+    await page.context().close()
+  }
+}
+
+mkdirSync(folder, { recursive: true })
+await using site = await startConsole(worldOptions())
+await doSomeWork(site.url)
+SCREENS.approval = `#/approvals/${await waitingApproval(site.url, 'A-1003')}`
+SCREENS.unread = `#/approvals/${await waitingApproval(site.url, 'A-1004')}`
+for (const [name, fragment] of Object.entries(SCREENS)) if (name.includes(part)) await picture(site, name, fragment)
+for (const complaint of site.complaints) console.error(complaint)
