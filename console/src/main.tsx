@@ -1,5 +1,6 @@
 /** Starts the page. */
 import { render } from 'preact'
+import { ChangeFeed } from './api/changes.ts'
 import { baseOf, createConsoleServer } from './api/server.ts'
 import { href, placeOf } from './routes.ts'
 import { App } from './shell/app.tsx'
@@ -29,6 +30,7 @@ function start(root: HTMLElement): void {
   else if (location.hash === '' && START_PATH.test(location.pathname)) history.replaceState(null, '', href('runs'))
   const page: Page = {
     server,
+    changes: new ChangeFeed(server),
     preferences,
     router: createRouter(window),
     keys: createKeys(window, preferences.singleKeys),

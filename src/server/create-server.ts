@@ -29,6 +29,7 @@ import { openStorage, type Storage } from './build/storage.ts'
 import { createLoginRoutes } from './console/login-routes.ts'
 import { openConsole } from './console/open-console.ts'
 import { openConsolePage } from './console/page-routes.ts'
+import type { CallplaneServer } from './callplane-server.ts'
 import { Carriers } from './mount/carriers.ts'
 import { createOpenApiRoute } from './mount/openapi-route.ts'
 import { rootHint } from './mount/root-hint.ts'
@@ -41,10 +42,10 @@ import { linkKeys, vaultKeys } from './open/keys.ts'
 import { requireSameKeys } from './open/shared-keys.ts'
 import { checkOptions } from './options/check-options.ts'
 import { DEFAULT_SIZES, type ServerOptions } from './options/options.ts'
-import { type CallplaneServer, serve } from './serving.ts'
+import { serve } from './serving.ts'
 import type { WorkerLink } from './workers/link.ts'
 
-export type { CallplaneServer } from './serving.ts'
+export type { CallplaneServer } from './callplane-server.ts'
 
 export function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
   return openServer(options)
@@ -177,6 +178,7 @@ async function assemble<App>(
       secrets: keys.secrets,
       sweptElsewhere: !isFirst,
     })
+    running.changes.start()
     engine.worker.wake()
   }
   const carriers = new Carriers(env.log)
@@ -203,6 +205,7 @@ async function assemble<App>(
   } catch (thrown) {
     await Promise.all([engine.worker.stop(0), carriers.close(0)])
     await running.lateReplies.stop()
+    await running.changes.stop()
     await maintenance.stop()
     await own.announcements?.stop()
     await imports.close()

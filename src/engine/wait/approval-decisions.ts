@@ -20,8 +20,16 @@ export class ApprovalDecisions {
   readonly #env: Environment
   readonly #store: Pick<Store, 'records' | 'get' | 'advance'>
   readonly #book: ApprovalBook
+  readonly #tell: (approval: Approval) => void
 
-  constructor(env: Environment, store: Pick<Store, 'records' | 'get' | 'advance'>, book: ApprovalBook) {
+  constructor(
+    env: Environment,
+    store: Pick<Store, 'records' | 'get' | 'advance'>,
+    book: ApprovalBook,
+    /** Reports a decision. */
+    tell: (approval: Approval) => void,
+  ) {
+    this.#tell = tell
     this.#env = env
     this.#store = store
     this.#book = book
@@ -50,7 +58,10 @@ export class ApprovalDecisions {
         approval.instanceId === undefined
           ? await this.#store.records.write([...change, this.#book.standUntilExpiry(decided)])
           : await this.#wake(await this.#store.get(approval.instanceId), change)
-      if (written) return decided
+      if (written) {
+        this.#tell(decided)
+        return decided
+      }
     }
     throw faults.contended()
   }
@@ -62,7 +73,9 @@ export class ApprovalDecisions {
       throw new Fault('conflict', `The approval "${id}" is already ${approval.status}.`, { code: 'APPROVAL_DECIDED' })
     }
     if (isOver(approval, this.#env.clock.now())) throw faults.undecided(approval.operation)
-    if (approval.owner === ownerOf(decider) && approval.owner !== NOBODY && !approval.selfApproval) {
+    const { owner, replayedBy, selfApproval } = approval
+    const self = ownerOf(decider)
+    if ([owner, replayedBy].includes(self) && self !== NOBODY && !selfApproval) {
       throw new Fault('forbidden', 'You cannot approve your own call. Ask another person.', { code: 'SELF_APPROVAL' })
     }
     return approval

@@ -77,6 +77,7 @@ export const OPTIONS: Names<ServerOptions> = {
   grpc: true,
   announce: true,
   audit: true,
+  deadLetters: true,
   log: true,
   logTo: true,
   requestLog: true,
@@ -171,6 +172,7 @@ const QUIC: Names<QuicOptions> = {
   idleTimeoutMs: true,
   streamsPerConnection: true,
 }
+const DEAD_LETTERS: Names<NonNullable<ServerOptions['deadLetters']>> = { keepDays: true }
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
@@ -222,6 +224,7 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   if (options.cells) checkCells(options)
   checkStore(options.store)
   check('audit', options.audit, AUDIT)
+  check('deadLetters', options.deadLetters, DEAD_LETTERS)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)
   if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
