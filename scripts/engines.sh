@@ -125,7 +125,8 @@ fi
 
 # The library names platform packages that the registry does not have, and `npm ci` refuses a lock file with such a package.
 # The binaries are in the package itself, so it is installed here without them, and linked where Node finds it by its name.
-if ! up_to_date quic quic.txt; then
+# `npm install` in this folder follows the link and can empty it.
+if ! [ -e .engines/quic/node_modules/@currentspace/http3/package.json ] || ! up_to_date quic quic.txt; then
   echo "engines: npm installs the QUIC library in .engines/quic"
   rm -rf .engines/quic
   mkdir -p .engines/quic

@@ -28,6 +28,7 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/console/**/*.page.test.ts', what: 'the console in Chromium' },
   { files: 'test/objects/s3/server/*.test.ts', what: 'objects in S3, which need SeaweedFS' },
   { files: 'test/codegen/clients/*.test.ts', what: 'generated clients, which need Python and Go' },
+  { files: 'test/console/snippets.test.ts', what: 'snippets of the console, run by their languages' },
   { files: 'test/codegen/foreign-*.test.ts', what: 'clients that other generators make of our OpenAPI document' },
   {
     files: 'test/frameworks/*.test.ts',

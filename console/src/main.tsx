@@ -1,5 +1,6 @@
 /** Starts the page. */
 import { render } from 'preact'
+import { ChangeFeed } from './api/changes.ts'
 import { baseOf, createConsoleServer } from './api/server.ts'
 import { href, placeOf } from './routes.ts'
 import { App } from './shell/app.tsx'
@@ -9,6 +10,7 @@ import { createPaletteSources } from './shell/palette-sources.ts'
 import { createPreferences, storageOf } from './shell/preferences.ts'
 import { createRouter } from './shell/router.ts'
 import { createToasts } from './shell/toasts.tsx'
+import { texts } from './texts/en/login.ts'
 
 const START_PATH = /\/console\/$/
 
@@ -24,10 +26,11 @@ function start(root: HTMLElement): void {
   const first = placeOf(location.hash)
   const code = first?.name === 'login' ? first.query.code : undefined
   // The code must not stay in the address or in the history.
-  if (first?.name === 'login') history.replaceState(null, '', first.query.to ?? href('explore'))
+  if (first?.name === 'login') history.replaceState(null, '', ownPlace(first.query.to) ?? href('explore'))
   else if (location.hash === '' && START_PATH.test(location.pathname)) history.replaceState(null, '', href('runs'))
   const page: Page = {
     server,
+    changes: new ChangeFeed(server),
     preferences,
     router: createRouter(window),
     keys: createKeys(window, preferences.singleKeys),
@@ -37,7 +40,12 @@ function start(root: HTMLElement): void {
   }
   root.replaceChildren()
   render(<App page={page} />, root)
-  void server.session.start(code)
+  void server.session.start(code, first?.name === 'login' ? texts.providerProblems[first.query.error ?? ''] : undefined)
+}
+
+/** A link may name any address. Only a place of this page is used. */
+function ownPlace(to: string | undefined): string | undefined {
+  return to?.startsWith('#/') ? to : undefined
 }
 
 /** A live region outside what the page renders: it must exist before its text changes. */

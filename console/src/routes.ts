@@ -26,7 +26,7 @@ export const ROUTES = {
   errors: { path: '/errors', query: ['q'] },
   error: { path: '/errors/:code', query: [] },
   settings: { path: '/settings', query: [] },
-  login: { path: '/login', query: ['code', 'to'] },
+  login: { path: '/login', query: ['code', 'to', 'error'] },
 } as const satisfies Record<string, RouteShape>
 
 export type RouteName = keyof typeof ROUTES

@@ -9,7 +9,7 @@ export interface Terminal {
   readonly output: NodeJS.WritableStream
 }
 
-/** Asks nothing if a folder is named, with `--yes`, or if there is nobody to ask. */
+/** Asks nothing if a folder is named, with `--yes`, or without a terminal. */
 export async function completeWishes(
   wishes: Wishes,
   { input, output }: Terminal,

@@ -2,6 +2,7 @@
 import { Fault } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
 import { packageVersion } from '../server/build/package-version.ts'
+import { explainFault } from './client/explain-fault.ts'
 import { type Command, type CommandIo, EXIT, exitCodeOf, print, usageFault } from './command.ts'
 
 interface Entry {
@@ -42,6 +43,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Lists the calls that wait for an approval, and approves or denies them.',
     load: async () => (await import('./commands/approvals.ts')).approvals,
   },
+  'login-link': {
+    summary: 'Prints a link that opens the console of a running server.',
+    load: async () => (await import('./commands/login-link.ts')).loginLink,
+  },
   nodes: {
     summary: 'Lists the nodes of a server and what they do.',
     load: async () => (await import('./commands/nodes.ts')).nodes,
@@ -80,7 +85,7 @@ export async function run(io: CommandIo): Promise<number> {
   } catch (thrown) {
     // An interrupted command prints nothing more.
     if (io.signal.aborted && !(thrown instanceof Fault)) return EXIT.interrupted
-    return explain(thrown, name, io, debug)
+    return explain(explainFault(thrown), name, io, debug)
   }
 }
 

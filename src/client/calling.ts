@@ -3,8 +3,9 @@
  * what the server says is possible.
  */
 import type { JsonObject } from '../core/json.ts'
+import { CallFault } from './fault.ts'
 import { newId } from './ids.ts'
-import { asksToComeBack, faultOf, isLost, problemOf, wrongReply } from './judge.ts'
+import { asksToComeBack, faultOf, isLost, type Known, problemOf, withCall, wrongReply } from './judge.ts'
 import type { CallOptions, ClientOptions, Envelope, OutgoingCall } from './options.ts'
 import { type Clock, createLimit, type Limit } from './time.ts'
 import type { Received, Transport } from './transport.ts'
@@ -20,6 +21,7 @@ const MAX_DELAY_MS = 5_000
 const POLL_AGAIN_MS = 250
 /** How long a server may be away while a call is followed. */
 const LOST_POLLS = 20
+
 export type CallingOptions = Pick<ClientOptions, 'retries' | 'timeoutMs' | 'use'>
 
 /** What the full client adds. */
@@ -45,6 +47,22 @@ export class Calling {
 
   limit({ signal, timeoutMs = this.#options.timeoutMs }: Pick<CallOptions, 'signal' | 'timeoutMs'> = {}): Limit {
     return createLimit(signal, timeoutMs, this.#clock)
+  }
+
+  /** Acts within the limits of a call, and adds the call to its faults. */
+  async within<T>(
+    options: Pick<CallOptions, 'signal' | 'timeoutMs'> | undefined,
+    known: Known,
+    act: (signal: AbortSignal | undefined) => Promise<T>,
+  ): Promise<T> {
+    const limit = this.limit(options)
+    try {
+      return await act(limit.signal)
+    } catch (thrown) {
+      throw withCall(thrown, known)
+    } finally {
+      limit.end()
+    }
   }
 
   outgoing(operation: string, args: JsonObject = {}, options: CallOptions = {}): OutgoingCall {
@@ -76,7 +94,9 @@ export class Calling {
     let now = first
     for (;;) {
       onChange?.(now)
-      if (now.envelope.state === 'complete') return now
+      const { state } = now.envelope
+      if (state === 'complete') return now
+      if (state === 'streaming') throw new CallFault('IS_A_STREAM', 'Use "for await".')
       now = await this.next(now, signal)
     }
   }

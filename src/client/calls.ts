@@ -2,7 +2,7 @@
  * `callplane/client/calls`: calls and runs over HTTP, in less than 5 kB. Results in chunks, uploads and streams need
  * `callplane/client`.
  */
-import { buildClient, inlineResult } from './client.ts'
+import { buildClient } from './client.ts'
 import { CallFault } from './fault.ts'
 import { HttpTransport } from './http/http-transport.ts'
 import type { ClientOptions } from './options.ts'
@@ -24,11 +24,8 @@ export function createClient<Ops>(options: ClientOptions): SmallClient<Ops> {
   }) as SmallClient<Ops>
 }
 
-const resultOf: Finish = (ended) => {
-  if ('result' in ended.envelope) return inlineResult(ended)
-  throw new CallFault(
-    'RESULT_UNREADABLE',
-    'The result is at an address of its own. Use "callplane/client", which fetches it.',
-    { outcome: 'failed' },
-  )
+/** OpenCALL: a completed call has a `result` or a `location`. */
+const resultOf: Finish = ({ envelope }) => {
+  if ('result' in envelope) return envelope.result
+  throw new CallFault('RESULT_UNREADABLE', 'Use "callplane/client": the result is at an address.')
 }

@@ -1,7 +1,6 @@
 /** Puts a client together: the tree of operations, and the methods beside it. Entries of the package add features. */
 import type { JsonObject } from '../core/json.ts'
-import { Calling, type CallingExtras, type Ended } from './calling.ts'
-import { withCall } from './judge.ts'
+import { Calling, type CallingExtras } from './calling.ts'
 import type { CallOptions, ClientOptions, OutgoingCall } from './options.ts'
 import type { Finish } from './run.ts'
 import { systemClock } from './time.ts'
@@ -28,18 +27,12 @@ export function buildClient(
   const call = (operation: string, args?: unknown, given: CallOptions = {}) =>
     createCall(calling, finish, calling.outgoing(operation, args as JsonObject | undefined, given), given)
   const leaves = {
-    call: (operation: string, args: unknown, given: unknown) => call(operation, args, given as CallOptions | undefined),
-    async start(operation: string, args: unknown, given: unknown) {
-      const options = (given ?? {}) as CallOptions
-      const outgoing = calling.outgoing(operation, args as JsonObject | undefined, options)
-      const limit = calling.limit(options)
-      try {
-        return createRun(calling, finish, operation, await calling.send(outgoing, limit.signal))
-      } catch (thrown) {
-        throw withCall(thrown, outgoing)
-      } finally {
-        limit.end()
-      }
+    call,
+    start(operation: string, args: unknown, given: CallOptions = {}) {
+      const outgoing = calling.outgoing(operation, args as JsonObject | undefined, given)
+      return calling.within(given, outgoing, async (signal) =>
+        createRun(calling, finish, operation, await calling.send(outgoing, signal)),
+      )
     },
     resume: (operation: string, id: string) => createRun(calling, finish, operation, resumed(id)),
   }
@@ -54,9 +47,4 @@ export function buildClient(
 /** Its state is unknown until the first response, and polls go to the address of its id. */
 function resumed(id: string): Received {
   return { envelope: { requestId: id, state: 'accepted', retryAfterMs: 0 } }
-}
-
-/** The result in the envelope. OpenCALL: a completed call has a `result` or a `location`. */
-export function inlineResult({ envelope }: Ended): unknown {
-  return envelope.result
 }

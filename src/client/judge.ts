@@ -45,11 +45,11 @@ export function problemOf(before: Envelope, received: Received, nowMs: number): 
   if (requestId !== before.requestId) return wrongReply(before.requestId, envelope)
   const rank = RANKS[state]
   if (rank === undefined && !location)
-    return new CallFault('UNKNOWN_STATE', `This client does not know the state "${state}". Update it.`)
+    return new CallFault('UNKNOWN_STATE', `Unknown state "${state}". Update the client.`)
   if (rank !== undefined && rank < (RANKS[before.state] ?? 0))
-    return new CallFault('STATE_WENT_BACK', `The server said "${before.state}" and then "${state}".`)
+    return new CallFault('STATE_WENT_BACK', `The server said "${before.state}", then "${state}".`)
   if (rank !== 3 && expiresAt && expiresAt * 1000 + EXPIRY_LEEWAY_MS < nowMs)
-    return new CallFault('EXPIRED', 'The call is past its retention and has not ended.')
+    return new CallFault('EXPIRED', 'The call is past its retention.')
   return undefined
 }
 
@@ -60,7 +60,7 @@ export function faultOf(received: Received): CallFault {
 }
 
 function toFault({ envelope, status, retryAfterMs }: Received, outcome: Outcome): CallFault {
-  const { code = 'UNKNOWN', message = 'The server gave no reason.', cause: details } = envelope.error ?? {}
+  const { code = 'UNKNOWN', message = 'No reason given.', cause: details } = envelope.error ?? {}
   return new CallFault(code, message, {
     outcome: code === 'OUTCOME_UNKNOWN' ? 'unknown' : outcome,
     status,

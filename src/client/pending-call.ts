@@ -1,6 +1,5 @@
 /** A call that was written down and is sent in the same turn of the event loop. A promise of its result. */
 import type { Calling, Ended } from './calling.ts'
-import { withCall } from './judge.ts'
 import type { CallOptions, OutgoingCall } from './options.ts'
 import type { Finish } from './run.ts'
 import type { Call } from './types.ts'
@@ -43,16 +42,11 @@ export class PendingCall<Result> implements Call<Result> {
   }
 
   /** Sends the call once, and ends with its outcome turned into what the caller asked for. */
-  protected async end<T>(finish: (ended: Ended, signal: AbortSignal | undefined) => T | Promise<T>): Promise<T> {
-    const limit = this.calling.limit(this.options)
-    try {
-      this.#ended ??= this.#run(limit.signal)
-      return await finish(await this.#ended, limit.signal)
-    } catch (thrown) {
-      throw withCall(thrown, this.outgoing)
-    } finally {
-      limit.end()
-    }
+  protected end<T>(finish: (ended: Ended, signal: AbortSignal | undefined) => T | Promise<T>): Promise<T> {
+    return this.calling.within(this.options, this.outgoing, async (signal) => {
+      this.#ended ??= this.#run(signal)
+      return finish(await this.#ended, signal)
+    })
   }
 
   /** The call is sent in another way, so it is not sent by itself. */

@@ -1,6 +1,6 @@
 /** A handle of a call that goes on at the server: its id can be kept, and the call resumed later. */
 import type { Calling, Ended } from './calling.ts'
-import { faultOf, withCall } from './judge.ts'
+import { faultOf } from './judge.ts'
 import type { CallOptions, Envelope } from './options.ts'
 import type { Received } from './transport.ts'
 
@@ -42,7 +42,7 @@ export class CallRun<Result> implements Run<Result> {
   }
 
   result(options?: Waiting): Promise<Result> {
-    return this.#within(options, async (signal) => {
+    return this.calling.within(options, this.call, async (signal) => {
       const ended = await this.calling.finish(this.last, signal, (now) => {
         this.last = now
       })
@@ -63,23 +63,12 @@ export class CallRun<Result> implements Run<Result> {
   }
 
   #ask(what: 'poll' | 'cancel', options: Waiting | undefined): Promise<Envelope> {
-    return this.#within(options, async (signal) => {
+    return this.calling.within(options, this.call, async (signal) => {
       const received = await this.calling.transport[what](this.id, signal)
       // The request was refused, which says nothing of the call.
       if ((received.status ?? 0) >= 400) throw faultOf(received)
       this.last = received
       return received.envelope
     })
-  }
-
-  async #within<T>(options: Waiting | undefined, act: (signal: AbortSignal | undefined) => Promise<T>): Promise<T> {
-    const limit = this.calling.limit(options)
-    try {
-      return await act(limit.signal)
-    } catch (thrown) {
-      throw withCall(thrown, this.call)
-    } finally {
-      limit.end()
-    }
   }
 }

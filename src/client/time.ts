@@ -1,5 +1,6 @@
 /** Waiting and deadlines. The clock can be replaced in tests. */
 import { CallFault } from './fault.ts'
+import { schedule } from './timer.ts'
 
 export interface Clock {
   now(): number
@@ -9,26 +10,21 @@ export interface Clock {
   schedule(ms: number, act: () => void): () => void
 }
 
-const MAX_TIMER_MS = 2 ** 31 - 1
-
 export const systemClock: Clock = {
   now: () => Date.now(),
-  schedule(ms, act) {
-    const timer = setTimeout(act, Math.min(ms, MAX_TIMER_MS))
-    return () => clearTimeout(timer)
-  },
+  schedule,
   wait(ms, signal) {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason)
       const stop = () => {
         cancel()
         reject(signal?.reason)
       }
-      const cancel = systemClock.schedule(ms, () => {
+      const cancel = schedule(ms, () => {
         signal?.removeEventListener('abort', stop)
         resolve()
       })
-      signal?.addEventListener('abort', stop, { once: true })
+      signal?.addEventListener('abort', stop)
+      if (signal?.aborted) stop()
     })
   },
 }
@@ -51,7 +47,7 @@ export function createLimit(signal: AbortSignal | undefined, timeoutMs: number |
   const cancel =
     timeoutMs === undefined ? undefined : clock.schedule(timeoutMs, () => limited.abort(timedOut(timeoutMs)))
   if (signal?.aborted) abort()
-  signal?.addEventListener('abort', abort, { once: true })
+  signal?.addEventListener('abort', abort)
   return {
     signal: limited.signal,
     end() {
@@ -62,9 +58,9 @@ export function createLimit(signal: AbortSignal | undefined, timeoutMs: number |
 }
 
 function timedOut(timeoutMs: number): CallFault {
-  return new CallFault('TIMED_OUT', `The call has not ended after ${timeoutMs} ms. It may still run.`)
+  return new CallFault('TIMED_OUT', `No end after ${timeoutMs} ms. The call may still run.`)
 }
 
-function aborted(reason: unknown): CallFault {
-  return new CallFault('ABORTED', 'The caller gave the call up. It may still run.', { cause: reason })
+export function aborted(reason?: unknown): CallFault {
+  return new CallFault('ABORTED', 'The caller aborted. The call may still run.', { cause: reason })
 }

@@ -15,26 +15,22 @@ export function createTree(leaves: Leaves, root: Readonly<Record<string, unknown
   return createNode(leaves, 'v1', '', new Map(Object.entries(root)))
 }
 
-function createNode(leaves: Leaves, major: string, path: string, known: Map<string, unknown>): unknown {
+function createNode(leaves: Leaves, major: string, path: string, known = new Map<string, unknown>()): unknown {
   const name = `${major}:${path}`
   const own: Record<string, unknown> = {
     start: (args: unknown, options: unknown) => leaves.start(name, args, options),
     resume: (id: string) => leaves.resume(name, id),
     operation: name,
-    // A proxy with `then` would be taken for a promise.
-    // biome-ignore lint/suspicious/noThenProperty: it is hidden here.
-    then: undefined,
   }
   return new Proxy((args: unknown, options: unknown) => leaves.call(name, args, options), {
     get(_target, key) {
-      if (typeof key === 'symbol') return undefined
+      // A proxy with `then` would be taken for a promise.
+      if (typeof key === 'symbol' || key === 'then') return undefined
       if (known.has(key)) return known.get(key)
       if (path !== '' && key in own) return own[key]
-      if (key === 'then') return undefined
       const isMajor = path === '' && /^v[1-9]\d*$/.test(key)
-      const node = isMajor
-        ? createNode(leaves, key, '', new Map())
-        : createNode(leaves, major, path === '' ? key : `${path}.${key}`, new Map())
+      const below = path === '' ? key : `${path}.${key}`
+      const node = createNode(leaves, isMajor ? key : major, isMajor ? '' : below)
       known.set(key, node)
       return node
     },

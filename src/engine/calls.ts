@@ -5,6 +5,7 @@
 import type { Call } from '../core/call/call.ts'
 import { ANONYMOUS, type Caller } from '../core/call/caller.ts'
 import type { Answers, Questions } from '../core/call/questions.ts'
+import { refuseReadOnly } from '../core/call/read-only.ts'
 import type { Reply } from '../core/call/reply.ts'
 import type { ReplyAddress } from '../core/call/reply-address.ts'
 import { Fault } from '../core/fault.ts'
@@ -173,11 +174,13 @@ class InboundCalls implements Calls {
     }
   }
 
-  cancel(caller: Caller | undefined, requestId: string): Promise<Reply> {
+  async cancel(caller: Caller | undefined, requestId: string): Promise<Reply> {
+    refuseReadOnly(caller, 'cancel calls')
     return this.#own(caller, requestId, (owner) => this.#parts.followUp.cancel(owner, requestId))
   }
 
-  callOff(caller: Caller | undefined, requestId: string): Promise<void> {
+  async callOff(caller: Caller | undefined, requestId: string): Promise<void> {
+    refuseReadOnly(caller, 'cancel calls')
     return this.#own(caller, requestId, (owner) => this.#parts.followUp.callOff(owner, requestId))
   }
 
@@ -211,7 +214,11 @@ class InboundCalls implements Calls {
     }
   }
 
-  unsubscribe(caller: Caller | undefined, which: { requestId: string } | { sessionId: string }): Promise<string[]> {
+  async unsubscribe(
+    caller: Caller | undefined,
+    which: { requestId: string } | { sessionId: string },
+  ): Promise<string[]> {
+    refuseReadOnly(caller, 'end streams')
     const { followUp } = this.#parts
     if ('sessionId' in which) return followUp.unsubscribeSession(caller ?? ANONYMOUS, which.sessionId)
     const { requestId } = which
@@ -222,7 +229,8 @@ class InboundCalls implements Calls {
     return this.#own(caller, requestId, (owner) => this.#parts.followUp.questions(owner, requestId))
   }
 
-  answer(caller: Caller | undefined, requestId: string, answers: Answers): Promise<void> {
+  async answer(caller: Caller | undefined, requestId: string, answers: Answers): Promise<void> {
+    refuseReadOnly(caller, 'answer questions')
     return this.#own(caller, requestId, (owner) => this.#parts.followUp.answer(owner, requestId, answers))
   }
 

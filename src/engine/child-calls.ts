@@ -55,6 +55,7 @@ export class ChildCalls {
       media: [],
       requestId: env.newId(),
       lineage,
+      calledBy: parent.id,
       ...askingBelow(parent),
       // Derived from the parent's id, so that a second attempt of the parent joins the child call of the first one.
       ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),

@@ -25,6 +25,7 @@ import { harmless } from './observing.ts'
 import { OwedReplies } from './owed/owed-replies.ts'
 import { Recorder, type RunOptions } from './record/recorder.ts'
 import type { Registry } from './registry.ts'
+import { Replaying } from './replay/replaying.ts'
 import { InlineRunner } from './run/unrecorded.ts'
 import { Worker, type WorkerSettings } from './run/worker.ts'
 import { Readers } from './stream/readers.ts'
@@ -54,6 +55,7 @@ export class Engine {
   readonly approvals: Approvals
   /** Foresees what a call would get, without making it. */
   readonly checking: Checking
+  readonly replaying: Replaying
   readonly readers: Readers
   readonly owed: OwedReplies
   readonly #parts: EngineParts
@@ -92,6 +94,11 @@ export class Engine {
       streams,
       transports: parts.transports ?? NO_TRANSPORTS,
       ...(pipes && { here: pipes.here }),
+    })
+    this.replaying = new Replaying({
+      ...parts,
+      admission: this.#admission,
+      run: (admitted, options) => this.#run(admitted, options),
     })
     const children = new ChildCalls({
       registry,

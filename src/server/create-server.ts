@@ -14,7 +14,7 @@ import {
 } from '../protocols/opencall/index.ts'
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { AboutServer } from './build/about-server.ts'
-import { type Access, identifyBy, prepareAccess } from './build/access.ts'
+import { type Access, identifyBy, LOCAL, prepareAccess } from './build/access.ts'
 import { describeBackend } from './build/backends.ts'
 import { type Base, createBase, requireNode } from './build/base.ts'
 import { createEnvironment, followStore } from './build/environment.ts'
@@ -26,7 +26,10 @@ import { buildRegistry } from './build/operations.ts'
 import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, peersOf } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
+import { createLoginRoutes } from './console/login-routes.ts'
+import { openConsole } from './console/open-console.ts'
 import { openConsolePage } from './console/page-routes.ts'
+import type { CallplaneServer } from './callplane-server.ts'
 import { Carriers } from './mount/carriers.ts'
 import { createOpenApiRoute } from './mount/openapi-route.ts'
 import { rootHint } from './mount/root-hint.ts'
@@ -39,10 +42,10 @@ import { linkKeys, vaultKeys } from './open/keys.ts'
 import { requireSameKeys } from './open/shared-keys.ts'
 import { checkOptions } from './options/check-options.ts'
 import { DEFAULT_SIZES, type ServerOptions } from './options/options.ts'
-import { type CallplaneServer, serve } from './serving.ts'
+import { serve } from './serving.ts'
 import type { WorkerLink } from './workers/link.ts'
 
-export type { CallplaneServer } from './serving.ts'
+export type { CallplaneServer } from './callplane-server.ts'
 
 export function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
   return openServer(options)
@@ -115,6 +118,16 @@ async function assemble<App>(
     }),
     authorizations: authorization?.open({ env, store, anonymous: access.authenticator === undefined }),
   }
+  const recognizeAdmin = createAdminRecognition(folder.adminToken, options.auth?.tenant)
+  const opened = await openConsole(options, {
+    env,
+    records: store.records,
+    base,
+    authenticator: access.authenticator,
+    recognizeAdmin,
+    adminToken: folder.adminToken,
+    local: access.authenticator ? undefined : LOCAL,
+  })
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   const wired = await prepareWired(options, base)
   const transports = new OpenTransports(wired, SOCKET_TRANSPORT, EVENTS_TRANSPORT)
@@ -147,7 +160,7 @@ async function assemble<App>(
     records: store.records,
     env,
     machineClock: base.clock,
-    identify: identifyBy(access.authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant)),
+    identify: identifyBy(access.authenticator, recognizeAdmin, opened?.sessions),
     authenticated: access.authenticator !== undefined,
     sizes,
   }
@@ -165,6 +178,7 @@ async function assemble<App>(
       secrets: keys.secrets,
       sweptElsewhere: !isFirst,
     })
+    running.changes.start()
     engine.worker.wake()
   }
   const carriers = new Carriers(env.log)
@@ -180,16 +194,18 @@ async function assemble<App>(
     const protocols = createProtocolRoutes(options, mounting, page?.frame)
     const openApi = createOpenApiRoute({ ...mounting, publicUrl: options.publicUrl }, refuse)
     const ownRoutes = createOwnRoutes(running, keys, observing, mounting, store, refuse)
-    const routes = [...protocols, openApi, ...ownRoutes, ...mcp.routes, ...(page?.routes ?? [])]
+    const login = opened ? createLoginRoutes(opened.login, mounting.identify, refuse) : []
+    const routes = [...protocols, openApi, ...ownRoutes, ...mcp.routes, ...(page?.routes ?? []), ...login]
     return await serve(
       options,
       { routes, refuse, mcp },
-      { mounting, access, running, observing, own, carriers, about },
+      { mounting, access, running, observing, own, carriers, about, login: opened?.login },
       { start, release },
     )
   } catch (thrown) {
     await Promise.all([engine.worker.stop(0), carriers.close(0)])
     await running.lateReplies.stop()
+    await running.changes.stop()
     await maintenance.stop()
     await own.announcements?.stop()
     await imports.close()

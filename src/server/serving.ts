@@ -1,20 +1,7 @@
-/** A server whose parts are open: its listeners, its carriers, and their end. `create-server.ts` opens the parts. */
-import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { createFetchHandler } from '../carriers/fetch/index.ts'
-import {
-  createHttpCarrier,
-  createRequestListener,
-  type Listening,
-  LOOPBACK_HOSTS,
-  type RequestListener,
-  Upgrades,
-} from '../carriers/http/index.ts'
-import type { Client } from '../client/types.ts'
+import { createHttpCarrier, createRequestListener, LOOPBACK_HOSTS, Upgrades } from '../carriers/http/index.ts'
 import type { Fault } from '../core/fault.ts'
 import type { Refuse, Route } from '../core/ports/exchange.ts'
-import type { Engine } from '../engine/engine.ts'
-import type { Registry } from '../engine/registry.ts'
 import { refusal, withAccessToken } from '../protocols/opencall/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
@@ -24,52 +11,20 @@ import { registerCarrierReadings, registerEngineReadings } from './build/engine-
 import type { Observing } from './build/observing.ts'
 import type { Own } from './build/offer.ts'
 import type { Running } from './build/running.ts'
+import type { CallplaneServer, Sessions } from './callplane-server.ts'
 import { createCellRouting } from './cells/cell-routing.ts'
+import type { ConsoleLogin } from './console/login.ts'
 import type { Carriers } from './mount/carriers.ts'
-import { createInProcessClient, type TrustedCaller, trusted } from './mount/in-process.ts'
+import { createInProcessClient, trusted } from './mount/in-process.ts'
 import type { McpSurface } from './mount/mcp.ts'
 import { createRequestLog, logRequests } from './mount/request-log.ts'
-import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
+import { createOpenCallSession, serveStreams } from './mount/sessions.ts'
 import { type Mounting, openCallRoutes, openGrpc } from './mount/surfaces.ts'
 import type { WiredParts } from './mount/wired/index.ts'
 import { lateSender } from './mount/wired/late.ts'
 import { checkBasePath } from './options/base-path.ts'
 import { requireProtection } from './options/loopback.ts'
 import type { ServerOptions } from './options/options.ts'
-
-export interface CallplaneServer {
-  /** For `http.createServer`, Express and any other host that takes a Node request listener. */
-  readonly listener: RequestListener
-  /**
-   * The same for Hono, Next.js, Bun, Deno and any other host that uses Fetch. A Fetch request has no client address:
-   * without authentication, the host must listen on loopback only.
-   */
-  readonly fetch: (request: Request) => Promise<Response>
-  /**
-   * For the `upgrade` event of an HTTP server of your own: OpenCALL over WebSocket, and the `upgrades` of the options.
-   * Returns false, and leaves the socket alone, if the request is for something else.
-   */
-  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
-  readonly engine: Engine
-  readonly registry: Registry
-  /** Starts an HTTP server, or an HTTPS server with `tls`. Without authentication, only on loopback. */
-  listen(address?: { host?: string; port?: number }): Promise<Listening>
-  /** The gRPC address of the Tool Contract, if `grpc` is set. */
-  readonly grpc?: { host: string; port: number }
-  /** Serves the Model Context Protocol on a pair of streams, until the input ends or the signal aborts. */
-  serveMcp(streams: MessageStreams): Promise<void>
-  /** Serves OpenCALL on a pair of streams, one envelope per line, until the input ends or the signal aborts. */
-  serveOpenCall(streams: MessageStreams): Promise<void>
-  /** The message-based protocols, for a carrier of your own. */
-  readonly sessions: Sessions
-  /**
-   * A client in this process, for tests and for pages that are rendered on the server. It needs no socket and no
-   * credential: the program vouches for the caller. Scopes, policies, limits and records apply.
-   */
-  client<Ops>(caller: TrustedCaller): Client<Ops>
-  /** Finishes running calls or returns them to the queue, then closes everything. */
-  close(graceMs?: number): Promise<void>
-}
 
 interface Served {
   routes: readonly Route[]
@@ -85,6 +40,7 @@ interface Serving {
   own: Own
   carriers: Carriers
   about: AboutServer
+  login: ConsoleLogin | undefined
 }
 
 /** Starts the engine, and releases all open resources. */
@@ -96,7 +52,7 @@ interface Life {
 export async function serve<App>(
   options: ServerOptions<App>,
   { routes, refuse, mcp }: Served,
-  { mounting, access, running, observing, own, carriers, about }: Serving,
+  { mounting, access, running, observing, own, carriers, about, login }: Serving,
   { start, release }: Life,
 ): Promise<CallplaneServer> {
   const { authenticator, signer } = access
@@ -213,6 +169,7 @@ export async function serve<App>(
           log,
         }),
       ),
+    loginCode: async ({ readOnly } = {}) => login?.createCode(readOnly),
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
 
@@ -223,6 +180,7 @@ export async function serve<App>(
     stopping = worker.stop(graceMs)
     mcp.close()
     await lateReplies.stop()
+    await running.changes.stop()
     await Promise.all([stopping, carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)

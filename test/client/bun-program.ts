@@ -1,6 +1,6 @@
 /** Uses the client in Bun, and prints what it got. Started with the address of a server. */
 import { createClient, isFault } from '../../src/client/index.ts'
-import type { operations } from './bun.test.ts'
+import type * as operations from './operations.ts'
 
 const api = createClient<typeof operations>({ url: process.argv[2] as string })
 const run = await api.reports.generate.start({ steps: 3 })

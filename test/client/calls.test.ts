@@ -3,7 +3,7 @@ import { operation } from 'callplane'
 import { createClient, isFault, safe } from 'callplane/client/calls'
 import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { startSite } from '../scenarios/server.ts'
+import { createGate, startSite } from '../scenarios/server.ts'
 
 const getItem = operation('v1:orders.getItem', {
   args: z.object({ id: z.string() }),
@@ -76,4 +76,24 @@ test('a run has an id, progress and a result, and can be resumed', async () => {
   expect(await api.reports.generate.resume(run.id).result()).toEqual({ rows: 3 })
   expect(await api.resume<{ rows: number }>(run.id).result()).toEqual({ rows: 3 })
   expect(await api.reports.generate()).toEqual({ rows: 3 })
+})
+
+test('a closed client ends the calls that are under way, and takes no more', async () => {
+  const began = createGate()
+  const slow = operation('v1:slow', {
+    run: async () => {
+      await began.pass()
+      return null
+    },
+  })
+  const site = await startSite({ operations: [slow, ping] })
+  const api = createClient<{ slow: typeof slow; ping: typeof ping }>({ url: site.url })
+  const calling = api.slow().catch((fault) => fault)
+  await began.began
+
+  api.close()
+
+  expect(await calling).toMatchObject({ code: 'ABORTED', outcome: 'unknown', operation: 'v1:slow' })
+  expect(await api.ping().catch((fault) => fault.code)).toBe('ABORTED')
+  began.open(1)
 })

@@ -8,52 +8,15 @@ import { z } from 'zod'
 import { openChromium } from '../engines/chromium.ts'
 import { browser, describeWith } from '../engines/engines.ts'
 import { startSite } from '../scenarios/server.ts'
+import { add, count, describeFile, exportOrders, report } from './operations.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 const root = join(import.meta.dirname, '../..')
 
-const add = operation('v1:math.add', {
-  args: z.object({ a: z.number(), b: z.number() }),
-  result: z.number(),
-  run: ({ a, b }, ctx) => (a < 0 ? ctx.fail('NEGATIVE', 'Only positive numbers.') : a + b),
-})
-const report = operation('v1:reports.generate', {
-  result: z.object({ rows: z.number() }),
-  model: 'async',
-  run: (_args, ctx) => {
-    ctx.progress(0.5, 'half way')
-    return { rows: 3 }
-  },
-})
-const exportOrders = operation('v1:orders.export', {
-  args: z.object({ rows: z.number() }),
-  chunked: { mimeType: 'text/csv' },
-  ttlSeconds: 60,
-  async *run({ rows }) {
-    for (let row = 0; row < rows; row++) yield `row ${row}\n`
-  },
-})
 const photo = operation('v1:photos.get', {
   ttlSeconds: 60,
   run: (_args, ctx) => ctx.object('pixels', { mimeType: 'image/png', redirect: true }),
-})
-const describeFile = operation('v1:files.describe', {
-  media: [{ name: 'file', required: true, acceptedTypes: ['text/plain'], maxBytes: 1_000_000 }],
-  result: z.object({ bytes: z.number() }),
-  async run(_args, ctx) {
-    let bytes = 0
-    for await (const piece of ctx.media.file.stream()) bytes += piece.length
-    return { bytes }
-  },
-})
-const count = operation('v1:clock.count', {
-  args: z.object({ to: z.number() }),
-  frame: z.object({ n: z.number() }),
-  stream: { integrity: 'crc32' },
-  async *run({ to }) {
-    for (let n = 1; n <= to; n++) yield { n }
-  },
 })
 const orbit = operation('v1:clock.orbit', {
   frame: z.object({ n: z.number() }),
@@ -66,9 +29,11 @@ const orbit = operation('v1:clock.orbit', {
 /** Runs in the page: the sources are modules there. */
 const SCRIPT = `async (url) => {
   const { createClient, isFault } = await import('/src/client/index.ts')
+  const { webSocketTransport } = await import('/src/client/websocket/index.ts')
+  const shared = createClient({ transport: webSocketTransport({ url, token: 'page' }) })
   const api = createClient({ url, token: 'page' })
   const framesOf = async (stream) => { const seen = []; for await (const { n } of stream) seen.push(n); return seen }
-  const run = await api.reports.generate.start()
+  const run = await api.reports.generate.start({ steps: 3 })
   const photo = await api.photos.get()
   return {
     sum: await api.math.add({ a: 1, b: 2 }),
@@ -77,6 +42,11 @@ const SCRIPT = `async (url) => {
     text: await api.orders.export({ rows: 3 }).text(),
     photo: [photo.mimeType, await photo.text()],
     upload: await api.files.describe({}, { media: { file: new File(['x'.repeat(5000)], 'a "b".txt', { type: 'text/plain' }) } }),
+    shared: [
+      await shared.math.add({ a: 1, b: 2 }),
+      await framesOf(shared.clock.count({ to: 3 })),
+      await (await shared.reports.generate.start({ steps: 2 })).result(),
+    ],
     frames: await framesOf(api.clock.count({ to: 4 })),
     orbit: await framesOf(api.clock.orbit()),
   }
@@ -106,7 +76,8 @@ describeWith(browser, 'Chromium', () => {
       report: { rows: 3 },
       text: 'row 0\nrow 1\nrow 2\n',
       photo: ['image/png', 'pixels'],
-      upload: { bytes: 5000 },
+      upload: { bytes: 5000, type: 'text/plain', name: 'a "b".txt' },
+      shared: [3, [1, 2, 3], { rows: 2 }],
       frames: [1, 2, 3, 4],
       orbit: [1, 2, 3],
     })

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { verifies } from '../requirements.ts'
 import { startSite } from '../scenarios/server.ts'
 import { type Cut, startCuttingProxy } from './cutting-proxy.ts'
+import { idIn, json, startLyingServer } from './lying-server.ts'
 
 let charged: string[] = []
 const charge = operation('v1:cards.charge', {
@@ -109,3 +110,21 @@ test.each([{ websocket: true }, { websocket: false }])(
     expect(seen).toEqual(Array.from({ length: 500 }, (_, index) => index + 1))
   },
 )
+
+test('a stream that goes on after each cut is not given up, however often it is cut', async () => {
+  const { url, told } = await startLyingServer((one, response) => {
+    const stream = { transport: 'sse', encoding: 'json', location: '/streams/1', expiresAt: 4_000_000_000 }
+    if (one.path !== '/streams/1') return json(response, 202, { requestId: idIn(one), state: 'streaming', stream })
+    const subscriptions = told.filter(({ path }) => path === '/streams/1').length
+    const end = subscriptions < 12 ? '' : 'event: end\ndata: {"state":"complete"}\n\n'
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`event: frame\ndata: {"n":1}\n\n${end}`)
+  })
+  const api = createClient<typeof operations>({ url })
+  let frames = 0
+
+  for await (const _ of api.clock.count({ to: 1 }, { requestId: 'mine' })) frames++
+
+  expect(frames).toBe(12)
+  const ids = told.flatMap(({ body }) => (body?.op === 'v1:clock.count' ? [body.ctx?.requestId] : []))
+  expect([ids[0], new Set(ids).size]).toEqual(['mine', 12])
+})

@@ -1,29 +1,11 @@
 /** Downloads and uploads through the client against a real server. */
-import { operation } from 'callplane'
 import { createClient } from 'callplane/client'
 import { expect, expectTypeOf, test } from 'vitest'
-import { z } from 'zod'
 import { verifies } from '../requirements.ts'
 import { startSite } from '../scenarios/server.ts'
 import { idIn, json, startLyingServer } from './lying-server.ts'
+import { describeFile, exportOrders } from './operations.ts'
 
-const exportOrders = operation('v1:orders.export', {
-  args: z.object({ rows: z.number() }),
-  chunked: { mimeType: 'text/csv' },
-  ttlSeconds: 60,
-  async *run({ rows }) {
-    for (let row = 0; row < rows; row++) yield `row ${row}\n`
-  },
-})
-const describeFile = operation('v1:files.describe', {
-  media: [{ name: 'file', required: true, acceptedTypes: ['text/plain'], maxBytes: 1_000_000 }],
-  result: z.object({ bytes: z.number(), type: z.string() }),
-  async run(_args, ctx) {
-    let bytes = 0
-    for await (const piece of ctx.media.file.stream()) bytes += piece.length
-    return { bytes, type: ctx.media.file.mimeType }
-  },
-})
 const operations = [exportOrders, describeFile]
 
 async function startClient() {

@@ -60,11 +60,7 @@ const lies: [what: string, code: string, lie: Lie][] = [
     'STATE_WENT_BACK',
     first(pending, (t, r) => json(r, 202, { ...pending(t), state: 'accepted' })),
   ],
-  [
-    'a state that nobody knows',
-    'UNKNOWN_STATE',
-    first(pending, (t, r) => json(r, 202, { ...pending(t), state: 'dreaming' })),
-  ],
+  ['an unknown state', 'UNKNOWN_STATE', first(pending, (t, r) => json(r, 202, { ...pending(t), state: 'dreaming' }))],
   ['a retention that is over', 'EXPIRED', first(pending, (t, r) => json(r, 202, pending(t, { expiresAt: 1_000 })))],
   [
     'a poll that finds nothing',
@@ -277,7 +273,7 @@ test.each<[string, (chunk: Chunk, index: number) => object | undefined]>([
   await expect(api.orders.export({}).text()).rejects.toMatchObject({ code: 'DAMAGED_RESULT' })
 })
 
-test('the client waits as long as it is told before it polls and before it repeats a call', async () => {
+test('a poll and a repeated call wait as long as the server asks', async () => {
   verifies('opencall:154')
   const at: number[] = []
   const { api } = await clientOf((told, response, count) => {

@@ -8,7 +8,9 @@ export interface Told {
   readonly path: string
   readonly headers: IncomingMessage['headers']
   /** The envelope of a call. */
-  readonly body: { ctx?: { requestId?: string; idempotencyKey?: string; traceparent?: string } } | undefined
+  readonly body:
+    | { op?: string; ctx?: { requestId?: string; idempotencyKey?: string; traceparent?: string } }
+    | undefined
 }
 
 export type Lie = (told: Told, response: ServerResponse, count: number) => void

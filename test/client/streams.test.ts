@@ -53,6 +53,9 @@ test('a loop that is left ends the stream, and a failure is thrown', async () =>
     for await (const _ of api.clock.count({ to: 0 })) expect.unreachable()
   }
   await expect(loop()).rejects.toMatchObject({ code: 'NO_COUNT', operation: 'v1:clock.count' })
+  // @ts-expect-error: a stream is no promise
+  const awaited = api.clock.count({ to: 3 }).then()
+  await expect(awaited).rejects.toMatchObject({ code: 'IS_A_STREAM' })
   const wrong = async () => {
     // @ts-expect-error: a call is no stream
     for await (const _ of api.ping()) expect.unreachable()

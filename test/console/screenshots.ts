@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ConsoleSite, startConsole } from './site.ts'
-import { doSomeWork, TOKENS, worldOptions } from './world.ts'
+import { doSomeWork, TOKENS, waitingApproval, worldOptions } from './world.ts'
 
 const [folder = 'dist/screenshots', part = ''] = process.argv.slice(2)
 const SIZES = [
@@ -16,6 +16,10 @@ const SIZES = [
 const SCREENS: Record<string, string> = {
   explore: '#/',
   nowhere: '#/nowhere',
+  runs: '#/runs',
+  dead: '#/dead',
+  health: '#/health',
+  audit: '#/audit',
   approvals: '#/approvals',
   errors: '#/errors',
   error: '#/errors/TIMEOUT',
@@ -37,5 +41,7 @@ async function picture(site: ConsoleSite, name: string, fragment: string): Promi
 mkdirSync(folder, { recursive: true })
 await using site = await startConsole(worldOptions())
 await doSomeWork(site.url)
+SCREENS.approval = `#/approvals/${await waitingApproval(site.url, 'A-1003')}`
+SCREENS.unread = `#/approvals/${await waitingApproval(site.url, 'A-1004')}`
 for (const [name, fragment] of Object.entries(SCREENS)) if (name.includes(part)) await picture(site, name, fragment)
 for (const complaint of site.complaints) console.error(complaint)

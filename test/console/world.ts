@@ -31,7 +31,7 @@ export const refund = operation('v1:orders.refund', {
 /** Fails as its arguments say: now, or until its last attempt. */
 export const ship = operation('v1:orders.ship', {
   description: 'Hands a parcel to the carrier.',
-  args: z.object({ orderId: z.string(), fails: z.int().default(0) }),
+  args: z.object({ orderId: z.string(), fails: z.int().default(0), breaks: z.boolean().default(false) }),
   result: z.object({ parcel: z.string() }),
   model: 'async',
   ttlSeconds: 86_400,
@@ -39,7 +39,8 @@ export const ship = operation('v1:orders.ship', {
   errors: {
     CARRIER_AWAY: { description: 'The carrier does not answer.', remedy: 'Try again later.', retryable: true },
   },
-  run({ orderId, fails }, ctx) {
+  run({ orderId, fails, breaks }, ctx) {
+    if (breaks) throw new Error('The label printer is on fire.')
     if (ctx.attempt <= fails) return ctx.fail('CARRIER_AWAY', 'The carrier does not answer.', { retryable: true })
     return { parcel: `P-${orderId}` }
   },
@@ -120,12 +121,17 @@ interface Pending {
   approvals: { id: string; operation: string; args: { orderId?: string } }[]
 }
 
-/** Approves the waiting refund of an order. */
-export async function approve(url: string, orderId: string): Promise<void> {
+/** The id of the approval that waits for the refund of an order. */
+export async function waitingApproval(url: string, orderId: string): Promise<string> {
   const { result } = await callAs(url, 'operator', 'v1:callplane.approvals.list', {})
   const found = (result as Pending).approvals.find(({ args }) => args.orderId === orderId)
   if (!found) throw new Error(`No approval waits for ${orderId}.`)
-  await callAs(url, 'operator', 'v1:callplane.approvals.decide', { id: found.id, verdict: 'approve' })
+  return found.id
+}
+
+export async function approve(url: string, orderId: string): Promise<void> {
+  const id = await waitingApproval(url, orderId)
+  await callAs(url, 'operator', 'v1:callplane.approvals.decide', { id, verdict: 'approve' })
 }
 
 /** Everyday work: finished, failed, retried, running and held calls. */
@@ -140,6 +146,8 @@ export async function doSomeWork(url: string): Promise<void> {
       { orderId: `A-${1000 + order}`, fails: order % 4 === 0 ? 3 : order % 3 === 0 ? 1 : 0 },
       5,
     )
+  for (let order = 1; order <= 5; order++)
+    await callAs(url, 'support', 'v1:orders.ship', { orderId: `B-${2000 + order}`, breaks: true }, 5)
   await callAs(url, 'support', 'v1:Notes.Add', { text: 'Called the customer back.' })
   await callAs(url, 'support', 'v1:stock.reconcile', { warehouse: 'north' })
   await callAs(url, 'support', 'v1:orders.refund', { orderId: 'A-1002', amount: 45 })

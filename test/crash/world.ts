@@ -45,6 +45,9 @@ interface Seen extends ClientCall {
 
 type Ending = 'finish' | 'fail'
 
+/** Codes of replies to a call that was not accepted. An accepted call must not end with one. */
+const REFUSALS = ['PANIC_BUSY', 'PANIC_SHUTTING_DOWN']
+
 export class World {
   readonly calls: Seen[] = []
   readonly effects: Effect[] = []
@@ -161,7 +164,7 @@ export class World {
       await new Promise((resolve) => setImmediate(resolve))
       // Advances the clock only for calls that do not end by themselves, because leases would expire otherwise.
       if (turn % 1_000 === 0) this.#clock.advance(1_000)
-      if (turn === 30_000) throw new Error('The server does not close, although all calls were asked to stop.')
+      if (turn === 1_000_000) throw new Error('The server does not close, although all calls were asked to stop.')
     }
     await closing
   }
@@ -247,8 +250,8 @@ export class World {
       error?: { code: string }
       expiresAt?: number
     }
-    // The server was full: it did not accept this call or this repeat.
-    if (error?.code === 'PANIC_BUSY') return
+    // The server was full or shutting down: it did not accept this call or this repeat.
+    if (path === '/call' && REFUSALS.includes(error?.code ?? '')) return
     if (response.status === 404) return this.#missed(call)
     call.keptUntil = Math.max(call.keptUntil, expiresAt * 1_000)
     const ended = state === 'error' || state === 'complete'

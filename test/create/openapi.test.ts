@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { createClient } from 'callplane/client'
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { RESERVED } from '../../create-callplane/src/openapi/parameters.ts'
+import { RESERVED_HEADERS } from '../../src/backends/remote/settings.ts'
 import { loadApplication } from '../../src/cli/serve/application.ts'
 import { findModules } from '../../src/cli/serve/modules.ts'
 import { openTool, type Respond } from '../backends/tool-server.ts'
@@ -19,6 +21,10 @@ async function toolsOf(fixture: string, ...options: string[]) {
   const tools = new Map(documents.map((one) => one.toJS() as Tool).map((tool) => [tool.operation, tool]))
   return { made, files, tools }
 }
+
+test('the headers that no argument may set are those that the server reserves', () => {
+  expect(new Set([...RESERVED, 'authorization'])).toEqual(RESERVED_HEADERS)
+})
 
 test('every operation of the pet shop is a tool, or is listed with the reason', async () => {
   const { made, files, tools } = await toolsOf('pet-shop.yaml')

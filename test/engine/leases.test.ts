@@ -106,6 +106,40 @@ test('a worker that hung for longer than its lease tells its handler to stop whe
   held.open('first')
 })
 
+test('a handler that goes on under a lease that its node took again is one attempt', async () => {
+  const cluster = openCluster()
+  const held = new Gate<void>()
+  const attempts: number[] = []
+  const work = operation('v1:work', {
+    model: 'async',
+    retry: { attempts: 2, backoffMs: 1 },
+    async run(_args, context) {
+      attempts.push(context.attempt)
+      if (attempts.length > 1) return 'done'
+      await held.pass()
+      return context.fail('BUSY', 'Later.', { retryable: true })
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  await held.reached
+
+  node.freeze()
+  cluster.clock.advance(LEASE_MS)
+  // The claim comes before the renewal of the lease.
+  node.engine.worker.wake()
+  await settled()
+  const { attempt, id } = await cluster.find('r1')
+  node.thaw()
+  held.open()
+  await cluster.until(id, ({ failures }) => failures === 1)
+  cluster.clock.advance(1_000)
+  await cluster.ended(id)
+
+  expect(attempt).toBe(2)
+  expect(attempts).toEqual([1, 2])
+})
+
 test('an accepted call survives a restart: it is run again with the same key and the next attempt number', async () => {
   verifies('opencall:294')
   const cluster = openCluster()
@@ -275,6 +309,38 @@ test('a sync call with effects that does not end within the grace ends as unknow
   await stopping
 
   expect(await reply).toMatchObject({ state: 'error', fault: { kind: 'outcome-unknown' } })
+})
+
+test('a call with effects that was accepted after the grace is handed over, and is not unknown', async () => {
+  const cluster = openCluster()
+  const [stuck, accepting] = [new Gate(), new Gate()]
+  const work = operation('v1:work', { model: 'async', run: () => stuck.pass() })
+  const charge = operation('v1:charge', { sideEffecting: true, run: (_args, { attempt }) => attempt })
+  const slow: Store = {
+    ...cluster.store,
+    async accept(...given) {
+      if (given[0].model === 'sync') await accepting.pass()
+      return cluster.store.accept(...given)
+    },
+  }
+  const { clock, objects } = cluster
+  const first = new Node({ clock, objects, store: slow }, { operations: [work, charge] })
+  await first.call('v1:work')
+  await stuck.reached
+  const reply = first.call('v1:charge', {}, { idempotencyKey: 'k1' })
+  await accepting.reached
+
+  const stopping = first.engine.worker.stop(1_000)
+  clock.advance(1_000)
+  accepting.open(undefined)
+  await settled()
+  clock.advance(STOP_GRACE_MS)
+  await stopping
+  expect(await reply).toMatchObject({ state: 'pending' })
+  const { id } = await cluster.find('r2')
+  new Node(cluster, { operations: [charge] }).engine.worker.wake()
+
+  expect(await cluster.ended(id)).toMatchObject({ attempt: 2, outcome: { kind: 'result', value: 1 } })
 })
 
 test('a stop asked of another node reaches the handler with the next renewal of its lease', async () => {

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import { operation } from '../../src/core/operation/define.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import type { Guard } from '../../src/core/ports/guard.ts'
-import type { Advanced, Change } from '../../src/core/ports/store.ts'
+import type { Advanced, Change, Store } from '../../src/core/ports/store.ts'
 import { KeptWrites } from '../../src/engine/end/kept-writes.ts'
 import type { Approval } from '../../src/engine/wait/approvals.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
@@ -146,4 +147,73 @@ test.each([
 
   expect(given).toEqual([1, 1])
   expect(await Promise.all([older, newer])).toEqual([undefined, advanced])
+})
+
+test('a lease that a node takes again to write the end of a try is not counted as an attempt', async () => {
+  const cluster = openCluster()
+  let fails = true
+  intercept(cluster, {
+    before({ to, failures }) {
+      if (fails && to === 'pending' && failures === 1) throw trouble('STORAGE_FULL')
+    },
+  })
+  const { extend } = cluster.store
+  const extendNow: Store['extend'] = (...leases) =>
+    fails ? Promise.reject(trouble('STORAGE_FULL')) : extend(...leases)
+  cluster.store = { ...cluster.store, extend: extendNow }
+  const attempts: number[] = []
+  const work = operation('v1:work', {
+    model: 'async',
+    retry: { attempts: 3, backoffMs: 1 },
+    run(_args, context) {
+      attempts.push(context.attempt)
+      if (attempts.length < 3) context.fail('BUSY', 'Later.', { retryable: true })
+      return 'done'
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  node.engine.worker.wake()
+
+  // The lease runs out, and the node claims the call whose end of a try it keeps.
+  await pass(cluster, 100)
+  const { attempt } = await cluster.find('r1')
+  fails = false
+  await pass(cluster, 50)
+
+  expect(attempt).toBeGreaterThan(1)
+  expect(attempts).toEqual([1, 2, 3])
+  expect(await cluster.find('r1')).toMatchObject({ state: 'complete', failures: 2 })
+})
+
+test('a call that finds no slot when it is claimed is in the queue again, until it starts', async () => {
+  const cluster = openCluster()
+  const gate = new Gate<string>()
+  const work = operation('v1:work', { model: 'async', run: () => gate.pass() })
+  const { store } = cluster
+  const [taken, other] = [{ key: 'v1:work@1.0.0' } as Operation, { tenant: 'main', owner: 'test|bob' }]
+  let claims = 0
+  // While the first claim is under way, another call takes the slot that it was made for.
+  const claim: Store['claim'] = async (wanted) => {
+    const claimed = await store.claim(wanted)
+    if (claimed.instances.length > 0 && claims++ === 0) node.limits.started(taken, other)
+    return claimed
+  }
+  cluster.store = { ...store, claim }
+  const node = new Node(cluster, { operations: [work], limits: { runningCalls: 1, reservedCalls: 0 } })
+  node.limits.started(taken, other)
+  await node.call('v1:work')
+  const waiting = node.limits.queued
+
+  node.limits.ended(taken, other)
+  await settled()
+  const givenBack = [node.limits.queued, (await store.openCounts()).queued]
+  node.limits.ended(taken, other)
+  await gate.reached
+
+  expect(waiting).toBe(1)
+  expect(givenBack).toEqual([1, 1])
+  expect([node.limits.queued, (await store.openCounts()).queued]).toEqual([0, 0])
+  gate.open('done')
+  await cluster.ended((await cluster.find('r1')).id)
 })

@@ -8,20 +8,26 @@ const APPROVALS = ['v1:callplane.approvals.list', 'v1:callplane.approvals.get', 
 const AUDIT = 'v1:callplane.audit.list'
 const NODES = 'v1:callplane.nodes.list'
 const OPERATION = 'v1:callplane.operations.get'
+const DEAD = 'v1:callplane.deadletters.list'
+const OPERATE = ['v1:callplane.calls.cancel', 'v1:callplane.deadletters.dismiss']
+const CHANGES = ['v1:callplane.changes.wait', 'v1:callplane.changes.watch']
+const REPLAY = 'v1:callplane.calls.replay'
+const CALLS = ['v1:callplane.calls.count', 'v1:callplane.calls.get', 'v1:callplane.calls.list']
+const PAYLOAD = 'v1:callplane.calls.payload'
 
 /** They need no scope, and are listed beside others. */
 const FOR_ALL = ['v1:callplane.calls.check', 'v1:callplane.faults.list', 'v1:callplane.whoami']
 
 const OPENS: Readonly<Record<string, readonly string[]>> = {
   '*': [],
-  [SCOPES.admin]: [...APPROVALS, AUDIT, NODES, OPERATION],
+  [SCOPES.admin]: [...APPROVALS, AUDIT, NODES, OPERATION, DEAD, ...OPERATE, REPLAY, ...CALLS, PAYLOAD, ...CHANGES],
   [SCOPES.approve]: APPROVALS,
   [SCOPES.audit]: [AUDIT],
-  [SCOPES.read]: [AUDIT, NODES, OPERATION],
+  [SCOPES.read]: [AUDIT, NODES, OPERATION, DEAD, ...CALLS, ...CHANGES],
   [SCOPES.metrics]: [],
-  [SCOPES.payloads]: [],
-  [SCOPES.operate]: [],
-  [SCOPES.replay]: [],
+  [SCOPES.payloads]: [PAYLOAD],
+  [SCOPES.operate]: OPERATE,
+  [SCOPES.replay]: [REPLAY],
 }
 
 test.each(Object.entries(OPENS))('%s opens the operations it is for, and hides the others', async (scope, open) => {
@@ -38,7 +44,7 @@ test.each(Object.entries(OPENS))('%s opens the operations it is for, and hides t
   const forAll = open.length > 0 ? FOR_ALL : []
   expect(names.sort()).toEqual([...open, ...forAll].sort())
 
-  for (const name of [...APPROVALS, AUDIT, NODES, OPERATION]) {
+  for (const name of [...APPROVALS, AUDIT, NODES, OPERATION, DEAD, ...OPERATE, REPLAY, ...CALLS, PAYLOAD, ...CHANGES]) {
     const { body } = await site.call(name, { id: 'none', verdict: 'deny' }, {}, { headers })
     // Past the scope, the arguments that the operation does not have are what is wrong.
     if (open.includes(name)) expect(body.error?.code).not.toBe('UNKNOWN_OP')

@@ -194,6 +194,27 @@ it('a renamed field is found as removed, with a guess at its new name', () => {
   })
 })
 
+it('a declared error code may come, but may not go or change its name', () => {
+  const declared = (...codes: string[]) => ({
+    ...entry,
+    errors: Object.fromEntries(codes.map((code) => [code, { description: 'Why.', retryable: false }])),
+  })
+
+  const added = changesOf(declared('SOLD_OUT', 'CLOSED'), declared('SOLD_OUT'))
+  const renamed = changesOf(declared('CLOSED'), declared('SOLD_OUT'))
+  const reworded = changesOf(
+    { ...entry, errors: { SOLD_OUT: { description: 'No seat is left.', retryable: true } } },
+    declared('SOLD_OUT'),
+  )
+
+  expect(added).toMatchObject([{ path: '/errors/CLOSED', kind: 'safe' }])
+  expect(renamed).toMatchObject([
+    { path: '/errors/SOLD_OUT', kind: 'breaking', message: 'error code was removed' },
+    { path: '/errors/CLOSED', kind: 'safe' },
+  ])
+  expect(reworded).toEqual([])
+})
+
 it('the same shape written with other references is no change', () => {
   const inline = edited(`${args}/lines/items`, { $ref: '#/$defs/row', description: 'One line' })
   const schema = inline.argsSchema as { $defs: JsonObject }

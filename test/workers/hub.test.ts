@@ -115,3 +115,37 @@ test('an amount that cannot be told to another process is refused before anythin
   const endless = operation('v1:sums.endless', { concurrency: Number.POSITIVE_INFINITY, run: () => 3 })
   await expect(start({ operations: [endless] })).rejects.toThrow('concurrency must be a whole number of 1 or more')
 })
+
+test('another worker takes over from one whose process has ended, and not before', async () => {
+  const hub = createHub(systemClock)
+  const folder = temporaryFolder()
+  const process = Promise.withResolvers<void>()
+  const taken: number[] = []
+  const join = async (at: number, ended?: Promise<void>) => {
+    const socket = await attach(hub, `${folder}/${at}`, ended)
+    openLink(socket, at, systemClock).takeOver({
+      tellNumber: (told) => told(at),
+      ended: async (node) => void taken.push(node),
+    })
+    return socket
+  }
+  const [dying, other] = [await join(1, process.promise), await join(2)]
+  const watching = createChannel(await attach(hub, `${folder}/3`))
+  const told = new Promise<void>((resolve) => watching.on('due', () => resolve()))
+
+  dying.destroy()
+  // The hub has noticed that the connection is closed, and the others have received what it sent them before.
+  await told
+  await watching.ask('anyone', ['waits', 'r1'])
+  const early = [...taken]
+  process.resolve()
+  await expect.poll(() => taken).toEqual([1])
+  // Nobody is left. The next worker takes over.
+  other.destroy()
+  const next = await join(4)
+  await expect.poll(() => taken).toEqual([1, 2])
+  next.destroy()
+  watching.close()
+
+  expect(early).toEqual([])
+})

@@ -43,8 +43,8 @@ export async function startPair<App>(
 }
 
 /** Opens another process's end of a connection to the hub. */
-export async function attach(hub: Hub, path: string): Promise<Socket> {
+export async function attach(hub: Hub, path: string, ended?: Promise<void>): Promise<Socket> {
   const [socket, other] = await openSocketPair(path)
-  hub.attach(other)
+  hub.attach(other, ended)
   return socket
 }

@@ -14,7 +14,7 @@ export type SessionState =
   | { readonly kind: 'in'; readonly who: WhoAmI }
 
 /** How a person signs in. */
-export type Credential = ({ code: string } | { token: string }) & { readOnly?: true }
+export type Credential = ({ code: string; proof?: string } | { token: string }) & { readOnly?: true }
 
 export interface SessionParts {
   base: string
@@ -26,6 +26,8 @@ export interface SessionParts {
 }
 
 const KEY = 'callplane.session'
+/** What proves to the server that this tab began the login at the identity provider. */
+const PROOF = 'callplane.proof'
 
 export class Session {
   readonly #parts: SessionParts
@@ -67,14 +69,17 @@ export class Session {
     return this.#renewal.promise
   }
 
-  /** Signs in with a code of a link, else with what the tab has kept, else as the server allows. */
-  async start(code?: string): Promise<void> {
+  /**
+   * Signs in with a code of a link, else with what the tab has kept, else as the server allows. `problem` says why there
+   * is no code.
+   */
+  async start(code?: string, problem?: string): Promise<void> {
     this.#state.value = { kind: 'starting' }
     try {
       this.#ways = await this.#askWays()
-      if (code !== undefined) return await this.#signInFirst({ code })
+      if (code !== undefined) return await this.#signInFirst({ code, ...this.#takeProof() })
       if (this.#token !== undefined || this.#ways.ways.includes('none')) return await this.#enter()
-      this.#state.value = { kind: 'out', ...this.#ways }
+      this.#state.value = { kind: 'out', ...this.#ways, ...(problem !== undefined && { problem }) }
     } catch (thrown) {
       this.#state.value = { kind: 'unreachable', error: asError(thrown) }
     }
@@ -113,9 +118,16 @@ export class Session {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ returnTo }),
     })
-    const { url } = (await response.json()) as { url?: string }
+    const { url, proof } = (await response.json()) as { url?: string; proof?: string }
+    if (proof !== undefined) this.#parts.storage?.setItem(PROOF, proof)
     if (typeof url !== 'string') throw new Error('The server did not name its identity provider.')
     return url
+  }
+
+  #takeProof(): { proof?: string } {
+    const proof = this.#parts.storage?.getItem(PROOF)
+    this.#parts.storage?.removeItem(PROOF)
+    return proof ? { proof } : {}
   }
 
   async #signInFirst(credential: Credential): Promise<void> {

@@ -166,10 +166,17 @@ export interface AuditEntry {
   id: Id
   operation: string
   owner: string
-  requestId?: string
+  requestId: string
+  verdict: 'allow' | 'deny' | 'hold'
+  rule?: string
+  approvalId?: string
+  backend: string
+  attempts: number
+  /** `complete`, or the kind of the failure. */
+  outcome: string
+  code?: string
   startedAt: string
   endedAt: string
-  [field: string]: unknown
 }
 
 export interface AuditFilter {
@@ -207,6 +214,8 @@ export interface CheckResult {
   wouldJoin?: Id
   effects: 'none' | 'once' | 'repeatable'
   risk: string
+  /** The first failure that would refuse the call now. */
+  refusal?: { code: string; message: string }
 }
 
 export interface OperationDetails {
@@ -267,7 +276,7 @@ export interface Operations {
   }
   'v1:callplane.audit.list': {
     args: AuditFilter & { before?: Id; limit?: number }
-    result: { entries: AuditEntry[]; next?: Id }
+    result: { entries: AuditEntry[]; next?: Id; complete?: boolean }
   }
   'v1:callplane.faults.list': { args: Record<never, never>; result: { faults: FaultView[] } }
 }

@@ -11,6 +11,7 @@ import { bytesOf, Time } from '../design/time.tsx'
 import { DiffTable, FOLDED_AT, textOf } from '../diff/diff-table.tsx'
 import { compare, leavesOf } from '../diff/structure.ts'
 import { href } from '../routes.ts'
+import { nameOf, personOf } from '../runs/people.ts'
 import { useMay, usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/approvals.ts'
 
@@ -43,8 +44,8 @@ function Loaded({ approval, next }: { approval: ApprovalView; next: string | und
     <>
       <header class="screen-head">
         <h1 class="title">
-          <a class="mono" href={href('operation', { op: approval.operation })}>
-            {approval.operation}
+          <a class="mono" href={href('operation', { op: nameOf(approval.operation) })}>
+            {nameOf(approval.operation)}
           </a>
         </h1>
         <span class="chip">{texts.statuses[approval.status]}</span>
@@ -91,7 +92,12 @@ function Facts({ approval }: { approval: ApprovalView }) {
     <dl class="facts">
       <dt>{texts.facts.caller}</dt>
       <dd>
-        <SeenText text={approval.userId ? `${approval.userId} (${approval.caller})` : approval.caller} />
+        <strong>
+          <SeenText text={personOf(approval.caller, approval.userId)} />
+        </strong>{' '}
+        <span class="faint">
+          <SeenText text={approval.caller} />
+        </span>
       </dd>
       <dt>{texts.facts.risk}</dt>
       <dd>{approval.risk}</dd>

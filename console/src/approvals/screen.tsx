@@ -4,9 +4,13 @@ import type { ApprovalView } from '../api/types.ts'
 import { Button, LinkButton } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { SplitScreen } from '../design/screen.tsx'
+import { SeenText } from '../design/seen-text.tsx'
 import { Tabs } from '../design/tabs.tsx'
 import { Time } from '../design/time.tsx'
+import { textOf } from '../diff/diff-table.tsx'
+import { leavesOf } from '../diff/structure.ts'
 import { href } from '../routes.ts'
+import { nameOf, personOf } from '../runs/people.ts'
 import { useKeys } from '../shell/keys.ts'
 import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/approvals.ts'
@@ -110,15 +114,26 @@ function Row({ approval, isCurrent }: { approval: ApprovalView; isCurrent: boole
   return (
     <a href={href('approval', { id: approval.id })} aria-current={isCurrent ? 'page' : undefined}>
       <span class="line">
-        <span class="mono clip">{approval.operation}</span>
+        <span class="mono clip">{nameOf(approval.operation)}</span>
         <span class={approval.risk === 'high' || approval.risk === 'critical' ? 'chip bad' : 'chip'}>
           {approval.risk}
         </span>
       </span>
+      <span class="clip quiet">
+        <SeenText text={gistOf(approval.args)} />
+      </span>
       <span class="line faint">
-        <span class="clip">{approval.userId ?? approval.caller}</span>
+        <span class="clip">{personOf(approval.caller, approval.userId)}</span>
         {approval.status === 'pending' ? <Time at={approval.createdAt} ago /> : texts.statuses[approval.status]}
       </span>
     </a>
   )
+}
+
+/** The first values of the arguments: enough to tell two calls of one operation apart. */
+function gistOf(args: unknown): string {
+  return leavesOf(args)
+    .slice(0, 3)
+    .map(({ after }) => textOf(after).slice(0, 60))
+    .join(' · ')
 }

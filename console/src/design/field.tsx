@@ -17,7 +17,7 @@ export function TextField({
   mono,
   multiline,
   ...rest
-}: FieldProps & { multiline?: boolean } & Omit<JSX.IntrinsicElements['input'], 'label'>) {
+}: FieldProps & { multiline?: boolean; rows?: number } & Omit<JSX.IntrinsicElements['input'], 'label'>) {
   const id = useId()
   const Input = (multiline ? 'textarea' : 'input') as 'input'
   return (

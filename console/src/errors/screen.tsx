@@ -34,9 +34,14 @@ export function ErrorsScreen() {
       label={texts.title}
       isChosen={code !== undefined}
       list={<CodeList faults={all} code={code} query={query} />}
-      detail={all ? <Detail faults={all.filter((one) => one.code === code)} code={code} /> : null}
+      detail={all ? <Detail faults={all.filter((one) => hasCode(one, code))} code={code} /> : null}
     />
   )
+}
+
+/** A failure arrives with the code of its wire, which may differ from the server's own. */
+function hasCode({ code, wires }: FaultView, wanted: string | undefined): boolean {
+  return code === wanted || Object.values(wires).some((form) => form.code !== undefined && String(form.code) === wanted)
 }
 
 function CodeList({

@@ -1,7 +1,8 @@
 /** The whole page: what the session allows, in its frame, with the overlays above. */
-import { QueryClient, QueryClientProvider } from '@tanstack/preact-query'
+import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/preact-query'
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { isFault } from '../../../src/client/fault.ts'
+import type { WhoAmI } from '../api/types.ts'
 import { Button } from '../design/button.tsx'
 import { Empty } from '../design/feedback.tsx'
 import { texts as keyTexts } from '../texts/en/palette.ts'
@@ -10,7 +11,7 @@ import { Frame } from './frame.tsx'
 import { KeyHelp } from './help.tsx'
 import { useKeys } from './keys.ts'
 import { LoginScreen, SignInAgain } from './login.tsx'
-import { type Page, PageContext } from './page.ts'
+import { may, type Page, PageContext, usePage, useWho } from './page.ts'
 import { Palette } from './palette.tsx'
 import { ToastList } from './toasts.tsx'
 
@@ -59,6 +60,11 @@ function Contents({ page }: { page: Page }) {
 }
 
 function SignedIn() {
+  const { changes } = usePage()
+  const who = useWho()
+  const watches = may(who, 'callplane:read')
+  useEffect(() => (watches ? changes.start(who) : undefined), [changes, who, watches])
+  const waiting = useWaitingApprovals(who)
   const [overlay, setOverlay] = useState<'palette' | 'help'>()
   const close = useCallback(() => setOverlay(undefined), [])
   const openHelp = useCallback(() => setOverlay('help'), [])
@@ -72,11 +78,32 @@ function SignedIn() {
   ])
   return (
     <>
-      <Frame badges={{}} openPalette={() => setOverlay('palette')} />
+      <Frame badges={waiting ? { approvals: waiting } : {}} openPalette={() => setOverlay('palette')} />
       {overlay === 'palette' && <Palette onClose={close} openHelp={openHelp} />}
       {overlay === 'help' && <KeyHelp onClose={close} />}
     </>
   )
+}
+
+/** The number beside "Approvals" in the rail. */
+function useWaitingApprovals(who: WhoAmI): number | undefined {
+  const { server, changes } = usePage()
+  const waiting = useQuery({
+    queryKey: ['approvals', 'count'],
+    queryFn: async ({ signal }) =>
+      (await server.call('v1:callplane.approvals.list', { limit: 100 }, signal)).approvals.length,
+    enabled: may(who, 'callplane:approve'),
+    refetchInterval: 30_000,
+  })
+  const { refetch } = waiting
+  useEffect(
+    () =>
+      changes.listen((news) => {
+        if (news.some(({ kind }) => kind === 'approval')) void refetch()
+      }),
+    [changes, refetch],
+  )
+  return waiting.data
 }
 
 /** The client of the package repeats what is worth repeating. A refusal does not change by asking again. */

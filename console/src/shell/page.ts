@@ -1,6 +1,7 @@
 /** What every part of the page may use: the server, the place, the person's preferences, and ways to tell them things. */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import type { ChangeFeed } from '../api/changes.ts'
 import type { Server } from '../api/server.ts'
 import type { WhoAmI } from '../api/types.ts'
 import type { Keys } from './keys.ts'
@@ -11,6 +12,7 @@ import type { Toasts } from './toasts.tsx'
 
 export interface Page {
   readonly server: Server
+  readonly changes: ChangeFeed
   readonly router: Router
   readonly preferences: Preferences
   readonly keys: Keys

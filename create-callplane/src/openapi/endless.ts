@@ -1,4 +1,4 @@
-/** Finds schemas that apply to a value whatever it is, again and again: no validator comes to an end with them. */
+/** Finds schemas that refer to themselves for the same value. A validator would never finish with them. */
 import { Unmappable } from './unmappable.ts'
 
 /** Keywords whose schemas apply to the same value, and not to a part of it. */

@@ -1,4 +1,4 @@
-/** Values of a document that nobody has checked. Only own members are read: a document may use any name. */
+/** Unchecked values of a document. Only own members are read, because a document may use any name. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export interface JsonObject {
   readonly [name: string]: Json

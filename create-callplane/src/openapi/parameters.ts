@@ -27,8 +27,8 @@ interface Parameter {
 
 /** OpenAPI says that these are ignored: the body, the response and the security decide. */
 const IGNORED = ['accept', 'content-type', 'authorization']
-/** The server sets these, or does not let a declaration set them. */
-const RESERVED = [
+/** The server sets these, or does not let a declaration set them. Its own list is in src/backends/remote/settings.ts. */
+export const RESERVED = [
   'proxy-authorization',
   'cookie',
   'host',

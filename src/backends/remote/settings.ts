@@ -15,7 +15,7 @@ export interface RemoteSettings {
 const COMMON = ['kind', 'endpoint', 'allowPrivate', 'maxBytes', 'headers']
 
 /** Headers that a declaration must not set: credentials belong in `auth`, and the connection sets the others. */
-const RESERVED: ReadonlySet<string> = new Set([
+export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
   'cookie',
@@ -30,7 +30,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ])
 
 export function isReservedHeader(name: string): boolean {
-  return RESERVED.has(name.toLowerCase())
+  return RESERVED_HEADERS.has(name.toLowerCase())
 }
 
 /** `more` names the additional settings of one kind. Any other setting is refused, because it would be ignored. */

@@ -4,6 +4,7 @@ import { type CallplaneServer, openServer } from '../../server/create-server.ts'
 import type { WorkerLink } from '../../server/workers/index.ts'
 import { abortOf, type Command, type CommandIo, EXIT, print } from '../command.ts'
 import { loadApplication } from '../serve/application.ts'
+import { loginPath } from '../serve/login-path.ts'
 import { findModulesBeside } from '../serve/modules.ts'
 import { parseServe, type ServeSettings } from '../serve/settings.ts'
 import { startLine, startMessage } from '../serve/start-message.ts'
@@ -66,7 +67,8 @@ Options:
   --no-execution-log     Does not log calls, except recorded and governed ones.
   --strict               Enforces what OpenCALL requires and lenient servers do not, such as a UUID as requestId.
 
-On a terminal the log is formatted for people; otherwise each line is a JSON object.
+On a terminal the log is formatted for people; otherwise each line is a JSON object. Without authentication, a terminal
+also gets a link that opens the console. It works once, for ten minutes; "callplane login-link" prints a new one.
 Ctrl-C lets running calls finish and then stops; a second Ctrl-C stops at once.
 
 Examples:
@@ -105,8 +107,10 @@ async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLi
     link,
   )
   const { url } = await listenOrClose(server, settings)
+  const place = stdout.isTTY && options.console !== false && (await placeOfConsole(server, options.auth !== undefined))
   const started = {
     url,
+    ...(place && { console: place }),
     operations: server.registry.list(Date.now()),
     data: options.data,
     authenticated: options.auth !== undefined,
@@ -120,6 +124,12 @@ async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLi
     print(stdout, 'Waiting for running calls to finish; press Ctrl-C again to stop at once.')
   await closeFully(server, watcher && WATCHED_GRACE_MS)
   return EXIT.ok
+}
+
+/** Without authentication, the person at this terminal gets a code. Otherwise people have a credential of their own. */
+async function placeOfConsole(server: CallplaneServer, authenticated: boolean): Promise<string> {
+  const login = authenticated ? undefined : await server.loginCode()
+  return login ? loginPath(login.code) : '/console/'
 }
 
 /** Runs as one of several workers. A worker cannot store anything without the hub process, so it ends with it. */

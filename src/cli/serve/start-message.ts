@@ -7,12 +7,15 @@ export interface Started {
   operations: readonly Operation[]
   data: string
   authenticated: boolean
+  /** The path of the console below `url`, with a one-time code if the person needs one. Absent if it is switched off. */
+  console?: string
   /** With several processes: the number of workers, and the pid that takes signals. */
   workers?: { count: number; pid: number }
 }
 
 const UNGUARDED = 'no authentication: accepts connections from this machine only'
 
+/** Without the code of the console: logs are kept, and sent to other places. */
 export function startLine({ url, operations, data, authenticated, workers }: Started, now: Date): string {
   const running = workers ? { pid: workers.pid, workers: workers.count } : { pid: process.pid }
   const fields = { url, operations: operations.length, data, authentication: authenticated, ...running }
@@ -21,12 +24,13 @@ export function startLine({ url, operations, data, authenticated, workers }: Sta
 }
 
 export function startMessage(started: Started): string {
-  const { url, operations, data, authenticated, workers } = started
+  const { url, operations, data, authenticated, console, workers } = started
   const sample = sampleCall(operations)
   return [
     `Callplane is listening on ${url}`,
     '',
     `  operations      ${operations.length}, listed at ${url}/.well-known/ops`,
+    ...(console === undefined ? [] : [`  console         ${url}${console}`]),
     `  data            ${data}`,
     `  authentication  ${authenticated ? 'on' : UNGUARDED}`,
     ...(workers ? [`  workers         ${workers.count}`] : []),

@@ -166,7 +166,7 @@ class Seat {
       const child = worker.process
       const ended = endOf(child)
       if (child.pid === undefined) return neverRan(ended)
-      const { started, stop } = this.#hub.attach(child.stdio[LINE] as Duplex)
+      const { started, stop } = this.#hub.attach(child.stdio[LINE] as Duplex, ended)
       return { pid: child.pid, started, ended, stop, kill: () => void child.kill('SIGKILL') }
     } catch (thrown) {
       return neverRan(Promise.resolve(unstarted(thrown as Error)))

@@ -44,9 +44,9 @@ function isNumberIfAny(value: unknown): boolean {
 export async function readText(response: Response, maxBytes: number, signal: AbortSignal | undefined): Promise<string> {
   const announced = response.headers.get('content-length')
   try {
-    if (announced !== null && Number(announced) <= maxBytes) return await response.text()
-    if (announced !== null) throw await tooLarge(response, maxBytes)
-    return await readCounted(response, maxBytes, signal)
+    if (announced === null) return await readCounted(response, maxBytes, signal)
+    if (Number(announced) <= maxBytes) return await response.text()
+    throw await tooLarge(response, maxBytes)
   } catch (thrown) {
     throw lost(thrown, signal, response.url)
   }
@@ -71,6 +71,6 @@ async function tooLarge(response: Response, maxBytes: number): Promise<CallFault
 
 function notOpenCall({ status, headers }: Response, cause?: unknown): CallFault {
   const type = headers.get('content-type')
-  const message = `The server responded with ${status} and ${type} instead of an OpenCALL envelope. Check the address.`
+  const message = `The server responded with ${status} and ${type}, not an OpenCALL envelope. Check the address.`
   return new CallFault('NOT_OPENCALL', message, { status, cause })
 }

@@ -2,6 +2,7 @@
 import { Addresses, brief, unsafe } from '../addresses.ts'
 import { CallFault } from '../fault.ts'
 import type { Envelope, HttpOptions, MediaInput, OutgoingCall } from '../options.ts'
+import { aborted } from '../time.ts'
 import type { Fetcher, FetchInit, Received, Transport } from '../transport.ts'
 import { readEnvelope } from './envelope.ts'
 import { Requests, redirectOf } from './requests.ts'
@@ -68,7 +69,9 @@ export class HttpTransport implements Transport {
     return this.#receive(this.#callPlace(requestId), { method: 'DELETE', signal }, requestId)
   }
 
-  close(): void {}
+  close(): void {
+    this.#requests.closing.abort(aborted())
+  }
 
   #place(path: string): URL {
     return new URL(this.#requests.addresses.base + path)

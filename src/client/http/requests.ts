@@ -9,6 +9,8 @@ type RequestOptions = Pick<HttpOptions, 'token' | 'headers' | 'fetch'>
 export class Requests {
   readonly addresses: Addresses
   readonly #options: RequestOptions
+  /** Ends open requests, and refuses others. */
+  readonly closing = new AbortController()
 
   constructor(addresses: Addresses, options: RequestOptions) {
     this.addresses = addresses
@@ -46,13 +48,16 @@ export class Requests {
     const sent: Record<string, string> = { ...(isTrusted && this.#options.headers), ...headers }
     const credential = authorization ?? (token && `Bearer ${token}`)
     if (credential !== undefined) sent.authorization = credential
-    const init = { method, headers: sent, body, signal, redirect, duplex: 'half' } as RequestInit
+    // A signal for each request: a `fetch` leaves its listener on a shared one until it is freed.
+    const closing = this.closing.signal
+    const own = AbortSignal.any([signal ?? closing, closing])
+    const init = { method, headers: sent, body, signal: own, redirect, duplex: 'half' } as RequestInit
     try {
       // Browsers refuse a `fetch` that is called as a method of another object.
       const { fetch = globalThis.fetch } = this.#options
       return await fetch(href, init)
     } catch (thrown) {
-      throw lost(thrown, signal, href)
+      throw lost(thrown, own, href)
     }
   }
 }
@@ -62,7 +67,7 @@ export function lost(thrown: unknown, signal: AbortSignal | undefined, href: str
   if (signal?.aborted) return signal.reason
   if (thrown instanceof CallFault) return thrown
   const reason = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause.message : String(thrown)
-  const message = `${brief(new URL(href).origin)} did not respond: ${reason}. Check the address and the network.`
+  const message = `${brief(new URL(href).origin)} did not respond: ${reason}. Check the address.`
   return new CallFault('UNREACHABLE', message, { cause: thrown })
 }
 

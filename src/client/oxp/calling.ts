@@ -89,7 +89,7 @@ export class Calling {
     return true
   }
 
-  /** Nothing that a person could complete, or nobody to show it to: the error is final. */
+  /** False if there is no challenge to complete, or no `onChallenge` to show it. */
   async #complete(error: OxpError): Promise<boolean> {
     const { exchange, onChallenge, pollMs } = this.#parts
     const { challenges, missingSecrets, needsUserId } = error
@@ -99,7 +99,7 @@ export class Calling {
     try {
       return await completeChallenges(challenges, { exchange, deadline: this.#deadline, onChallenge, pollMs })
     } catch (thrown) {
-      // The call was refused, whatever happened to the challenge.
+      // The call was refused, even if the challenge failed in another way.
       throw thrown instanceof OxpError ? this.#about(thrown).with({ outcome: 'refused' }) : thrown
     }
   }

@@ -1,19 +1,11 @@
 /** The time limit of a call, and its abort signal. All that waits waits within it. */
 import type { Clock } from '../../core/ports/runtime.ts'
+import { schedule } from '../timer.ts'
 import { OxpError } from './error.ts'
 
 export type ClientClock = Pick<Clock, 'monotonicMs' | 'schedule'>
 
-/** `setTimeout` takes no longer delay: it would run at once. */
-const MAX_DELAY_MS = 2 ** 31 - 1
-
-export const systemClock: ClientClock = {
-  monotonicMs: () => Math.floor(performance.now()),
-  schedule(delayMs, run) {
-    const timer = setTimeout(run, Math.min(Math.max(0, delayMs), MAX_DELAY_MS))
-    return () => clearTimeout(timer)
-  },
-}
+export const systemClock: ClientClock = { monotonicMs: () => Math.floor(performance.now()), schedule }
 
 export class Deadline {
   readonly #clock: ClientClock

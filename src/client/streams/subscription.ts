@@ -6,13 +6,12 @@ import { type Calling, delayMs } from '../calling.ts'
 import { CallFault } from '../fault.ts'
 import { withCall } from '../judge.ts'
 import type { CallOptions, Envelope, OutgoingCall, StreamPlace } from '../options.ts'
-import type { Fetcher } from '../transport.ts'
+import type { Fetcher, Received } from '../transport.ts'
 import { decodeFrame } from './decode.ts'
 import { FrameQueue } from './queue.ts'
 import type { RawFrame, ReaderEnd } from './reader.ts'
 import type { StreamWay, StreamWays } from './ways.ts'
 
-/** Consecutive connections without a frame, before the client gives up. */
 const MAX_BROKEN = 8
 /** The new subscription is made this long before the end of the old one, or a tenth of its time if that is less. */
 const MAX_LEAD_MS = 5_000
@@ -29,23 +28,44 @@ interface Subscribed {
 /** `renewed`: a new subscription takes over. */
 type ConnectionEnd = ReaderEnd | { readonly state: 'renewed' }
 
+export interface SubscriptionSettings {
+  /** The response to a call that was sent already. */
+  first?: Received
+  /** Consecutive connections without a frame, before the client gives up (default: 8). */
+  maxBroken?: number
+}
+
 export class Subscription<Frame> implements AsyncIterable<Frame> {
   readonly #calling: Calling
   readonly #fetcher: Fetcher
   readonly #outgoing: OutgoingCall
   readonly #options: CallOptions
   readonly #ways: StreamWays
+  readonly #maxBroken: number
   readonly #closing = new AbortController()
+  #sent: Received | undefined
   #current: Subscribed | undefined
   /** The number of the last frame, if frames have numbers. */
   #last: number | undefined
+  /** How many frames arrived. */
+  #received = 0
+  #isFirst = true
 
-  constructor(calling: Calling, fetcher: Fetcher, outgoing: OutgoingCall, options: CallOptions, ways: StreamWays) {
+  constructor(
+    calling: Calling,
+    fetcher: Fetcher,
+    outgoing: OutgoingCall,
+    options: CallOptions,
+    ways: StreamWays,
+    { first, maxBroken = MAX_BROKEN }: SubscriptionSettings = {},
+  ) {
     this.#calling = calling
     this.#fetcher = fetcher
     this.#outgoing = outgoing
     this.#options = options
     this.#ways = ways
+    this.#sent = first
+    this.#maxBroken = maxBroken
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void> {
@@ -70,13 +90,22 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
   async *#frames(signal: AbortSignal): AsyncGenerator<Frame, void> {
     for (let broken = 0; ; broken++) {
       this.#current ??= await this.#subscribe(signal)
-      const before = this.#last
+      const before = this.#received
       const end = yield* this.#connection(this.#current, signal)
-      if (end.state === 'complete') return
-      if (end.state === 'error') throw streamFault(end.error)
-      if (end.state === 'renewed' || this.#last !== before) broken = 0
+      if (end.state === 'complete' || end.state === 'error') {
+        const { requestId, way } = this.#current
+        way.close?.()
+        this.#current = undefined
+        if (end.state === 'complete') return
+        // A close code without a reason does not say why.
+        const { error = end.error } = end.error?.message
+          ? end
+          : (await this.#calling.transport.poll(requestId, signal)).envelope
+        throw streamFault(error)
+      }
+      if (end.state === 'renewed' || this.#received !== before) broken = 0
       if (end.state === 'renewed') continue
-      if (broken >= MAX_BROKEN)
+      if (broken >= this.#maxBroken)
         throw new CallFault('STREAM_BROKEN', 'The connection broke before the stream ended. Subscribe again.')
       await this.#calling.pause(delayMs(broken), signal)
       // Without numbers nothing can be resumed, and a reader that is refused cannot come back.
@@ -102,6 +131,7 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
       for await (const raw of queue.read()) {
         const { value, seq } = await decodeFrame(raw, current.place)
         this.#last = seq ?? this.#last
+        this.#received++
         yield value as Frame
       }
       return await end
@@ -114,6 +144,7 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
     } finally {
       cancelRenewal()
       leaving.abort()
+      if (this.#current !== next) await this.#leave(next)
     }
   }
 
@@ -135,17 +166,15 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
 
   async #subscribe(signal: AbortSignal): Promise<Subscribed> {
     const { operation, args } = this.#outgoing
-    let isStale = true
     for await (const way of this.#ways(this.#options.sessionId)) {
       try {
         for (let tries = 0; ; tries++) {
-          // Every subscription is a call of its own.
-          const options = way.sessionId === undefined ? this.#options : { ...this.#options, sessionId: way.sessionId }
-          const call = this.#calling.outgoing(operation, { ...args, ...way.wish }, options)
-          const { envelope } = await this.#calling.send(call, signal)
+          const call = this.#calling.outgoing(operation, { ...args, ...way.wish }, this.#optionsOf(way))
+          const { envelope } = this.#sent ?? (await this.#calling.send(call, signal))
+          this.#sent = undefined
           const { stream: place, requestId } = envelope
           if (!place) throw notAStream(operation, envelope)
-          isStale = place.auth?.expiresAt !== undefined && place.auth.expiresAt * 1000 - Date.now() < KEY_LEFT_MS
+          const isStale = place.auth?.expiresAt !== undefined && place.auth.expiresAt * 1000 - Date.now() < KEY_LEFT_MS
           // Once: with a clock that is wrong, a new key looks old, too.
           if (!isStale || tries > 0) return { requestId, place, way }
         }
@@ -155,6 +184,14 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
       }
     }
     throw new CallFault('STREAM_REFUSED', `${operation} has no transport that this client can read.`)
+  }
+
+  /** Every subscription is a call of its own. Only the first one has the ids that the caller chose. */
+  #optionsOf({ sessionId = this.#options.sessionId }: StreamWay): CallOptions {
+    const { requestId, idempotencyKey, ...rest } = this.#options
+    const given = this.#isFirst ? this.#options : rest
+    this.#isFirst = false
+    return sessionId === undefined ? given : { ...given, sessionId }
   }
 
   #renewBefore({ expiresAt }: StreamPlace, renew: () => void): () => void {

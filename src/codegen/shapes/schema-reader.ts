@@ -8,7 +8,7 @@ import type { FreeNames } from '../free-names.ts'
 import { ANY, type Declaration, type Field, orNull, type Shape, unionOf } from './shape.ts'
 import { pascalName } from './words.ts'
 
-/** Deeper ones are `any`: nobody writes such a type. */
+/** Deeper types become `any`. */
 const MAX_DEPTH = 40
 /** Longer enumerations are their base type. */
 const MAX_LITERALS = 200

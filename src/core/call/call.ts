@@ -35,6 +35,8 @@ export interface Call {
   traceparent?: string
   /** Operations this call descends from, outermost first; set by the engine for child calls. */
   lineage?: readonly string[]
+  /** The id of the call whose handler made this one; set by the engine for child calls. */
+  calledBy?: string
   /** Limits the caller sets. The operation's own limits still apply. */
   terms?: CallTerms
   /** Absent where the protocol cannot put questions to the caller. */

@@ -10,6 +10,16 @@ export interface Caller {
   userId?: string
   /** Verified claims beyond those above, for policies. */
   claims?: JsonObject
+  /** Set if the caller is logged in to the console. */
+  session?: CallerSession
+}
+
+export interface CallerSession {
+  expiresAt: number
+  /** The session ends earlier if it is not used for this long. */
+  idleSeconds: number
+  /** The session can change nothing. */
+  readOnly?: true
 }
 
 export const ANONYMOUS: Caller = { tenant: 'main', issuer: 'none', subject: 'anonymous', scopes: [] }

@@ -101,6 +101,11 @@ export function faultIn(outcome: Outcome | undefined): FaultRecord | undefined {
   return outcome?.kind === 'fault' ? outcome.fault : undefined
 }
 
+/** True if an open call was never started, and does not wait for an approval. */
+export function isQueued(instance: Pick<Instance, 'attempt' | 'extras'>): boolean {
+  return startsOf(instance) === 0 && instance.extras?.held !== true
+}
+
 /** An instance that is being built and that no other part has seen yet. */
 export type InstanceDraft = { -readonly [Field in keyof Instance]: Instance[Field] }
 
@@ -123,8 +128,12 @@ export interface InstanceExtras {
   readonly held?: true
   readonly asking?: Asking
   readonly stream?: StreamState
+  /** The id of the call whose handler made this one. */
+  readonly calledBy?: string
   /** The id of the call that this one repeats for an operator. */
   readonly replayOf?: string
+  /** The owner text of that operator. */
+  readonly replayedBy?: string
   /** Where the end is sent if the connection of the request is gone. */
   readonly replyTo?: KeptAddress
 }

@@ -29,10 +29,11 @@ export type PlainSchema<T = unknown> = { readonly [keyword: string]: unknown } &
 export type Schema = StandardSchema | PlainSchema
 
 /** The type that `run` receives. */
-export type Output<S> =
-  S extends StandardSchema<infer _In, infer Out> ? Out : S extends PlainSchema<infer T> ? T : never
+export type Output<S> = S extends StandardSchema ? Described<S>['output'] : S extends PlainSchema<infer T> ? T : never
 /** The type that a caller sends. */
-export type Input<S> = S extends StandardSchema<infer In, infer _Out> ? In : S extends PlainSchema<infer T> ? T : never
+export type Input<S> = S extends StandardSchema ? Described<S>['input'] : S extends PlainSchema<infer T> ? T : never
+
+type Described<S extends StandardSchema> = NonNullable<S['~standard']['types']>
 
 /** Gives a plain JSON Schema the type it describes: `args: jsonSchema<{ a: number }>({ type: 'object', … })`. */
 export function jsonSchema<T>(schema: { readonly [keyword: string]: unknown }): PlainSchema<T> {

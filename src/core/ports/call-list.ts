@@ -27,6 +27,7 @@ export interface CallFilter {
   /** The kind of the fault that ended the call is one of these. */
   kinds?: readonly FaultKind[]
   sessionId?: string
+  /** The id of the call whose handler made these. */
   parent?: string
   replayOf?: string
   idempotencyKey?: string
@@ -105,6 +106,7 @@ export interface PastAttempt {
   /** The number of the start, from 1. */
   attempt: number
   outcome: 'failed' | 'cut-off' | 'held'
+  /** In a change: if absent, the store adds the time at which a worker took the call. */
   startedAt?: number
   endedAt: number
   code?: string

@@ -75,6 +75,11 @@ export interface Store {
    * is.
    */
   watch(id: string, changed: (instance: Instance) => void): () => void
+  /**
+   * Calls `changed` with every instance that this process changes, after the commit. Returns a function that ends it.
+   * Changes by other processes need not be reported.
+   */
+  listen(changed: (instance: Instance) => void): () => void
   /** Unended instances past their expiry, oldest first. */
   overdue(limit: number): Promise<readonly Instance[]>
   /**
@@ -114,6 +119,8 @@ export interface Store {
   readonly dump?: StoreDump
   /** Wakes the workers of other nodes. Absent if one server uses the store alone. */
   readonly wakeUps?: WakeUps
+  /** Absent if one server uses the store alone. */
+  readonly nodeEnds?: NodeEnds
   /** Waits for the writes under way, then closes the store. */
   close(): Promise<void>
 }
@@ -132,6 +139,17 @@ export interface WakeUps {
   send(): void
   /** `woken` is called when another node has sent one. */
   receive(woken: () => void): void
+}
+
+/** For a server that starts several processes on one store, each a node, and sees when they end. */
+export interface NodeEnds {
+  /** `told` is called with the number of this node: at once, and when the node goes on under another number. */
+  tellNumber(told: (node: number) => void): void
+  /**
+   * Takes over from a node whose process has ended: its calls are due at once, and its slots are free. Safe to call
+   * again. A process that is alive all the same goes on under another number, and its calls are fenced by their attempts.
+   */
+  ended(node: number): Promise<void>
 }
 
 /** Durable values by key. A record past its expiry counts as absent, even before it is removed. */
@@ -207,6 +225,8 @@ export interface AuditEntry {
   code?: string
   startedAt: number
   endedAt: number
+  /** For the server's own operations: the call that it was about, and which part of it was shown. */
+  about?: { call: string; part?: string }
 }
 
 /** The fields of an audit entry that are not in the instance. `startedAt` is the instance's creation. */

@@ -23,11 +23,29 @@ import { type WhoAmIParts, whoAmI } from './about/whoami.ts'
 import { APPROVAL_SCHEMA, type ApprovalView, viewOf } from './approval-view.ts'
 import { previousOf } from './approvals/previous.ts'
 import { listAudit } from './audit/list.ts'
+import { type CancelParts, cancelCalls } from './calls/cancel.ts'
 import { type CheckParts, checkCall } from './calls/check.ts'
+import { countCalls } from './calls/count.ts'
+import { getCall } from './calls/get.ts'
+import { listCalls } from './calls/list.ts'
+import type { CallsParts } from './calls/parts.ts'
+import { getPayload } from './calls/payload.ts'
+import { type ReplayParts, replayCalls } from './calls/replay.ts'
+import { type ChangesParts, waitForChanges, watchChanges } from './changes/changes.ts'
+import { dismissDeadLetters } from './dead-letters/dismiss.ts'
+import { listDeadLetters } from './dead-letters/list.ts'
 import { listNodes } from './nodes-operation.ts'
 import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
-export interface OwnParts extends WhoAmIParts, DetailsParts, FaultsParts, CheckParts {
+export interface OwnParts
+  extends WhoAmIParts,
+    DetailsParts,
+    FaultsParts,
+    CallsParts,
+    CheckParts,
+    CancelParts,
+    ReplayParts,
+    ChangesParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -112,10 +130,20 @@ export function createOwnOperations(): OwnOperations {
       }),
       listAudit(parts),
       listNodes(parts),
+      listCalls(parts),
+      countCalls(parts),
+      getCall(parts),
+      getPayload(parts),
       whoAmI(parts),
       getOperation(parts),
       listFaults(parts),
       checkCall(parts),
+      cancelCalls(parts),
+      waitForChanges(parts),
+      watchChanges(parts),
+      replayCalls(parts),
+      listDeadLetters(parts),
+      dismissDeadLetters(parts),
     ],
     connect(given) {
       connected = given

@@ -94,7 +94,7 @@ export class Admission {
     call: Call,
     parsed: unknown,
     media: readonly MediaInput[],
-    { freezes = false, hold = false, given, owed }: RunOptions,
+    { freezes = false, hold = false, renewed = false, given, owed }: RunOptions,
   ): Admitted | Promise<Admitted> {
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects. Send an idempotency key, so that a repeat does not run it again.`
@@ -119,7 +119,7 @@ export class Admission {
     if (owed) admitted.replyTo = owed.address
     if (!decided && !operation.requires) return admitted
     // A stream begins when its reader is there, so it does not wait for an approval: the caller calls again.
-    return this.#rule(admitted, decided, hold && !operation.stream)
+    return this.#rule(admitted, decided, hold && !operation.stream, renewed)
   }
 
   /** The guards that may have an opinion about this operation. Most operations have none. */
@@ -137,6 +137,7 @@ export class Admission {
     admitted: Admitted,
     decided: Decision | undefined | Promise<Decision | undefined>,
     hold: boolean,
+    renewed: boolean,
   ): Promise<Admitted> {
     const { operation, caller, given = NOTHING_GIVEN } = admitted
     const decision = await decided
@@ -148,7 +149,8 @@ export class Admission {
       checkAnswers(operation, admitted.call.asking, this.#parts.env)
     }
     if (!decision) return admitted
-    return decision.verdict === 'hold' ? this.#askApproval(admitted, decision, hold) : { ...admitted, decision }
+    if (decision.verdict !== 'hold') return { ...admitted, decision }
+    return renewed ? { ...admitted, decision, held: true } : this.#askApproval(admitted, decision, hold)
   }
 
   /** A refusal is in the audit trail before the caller gets it. */

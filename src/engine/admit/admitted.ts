@@ -39,6 +39,10 @@ export interface Admitted {
   replyTo?: KeptAddress
   /** An earlier approval, which this call uses. */
   grant?: Grant
+  /** The call repeats another one for an operator. */
+  replay?: { of: string; by: string }
+  /** Further records to write with the call. */
+  together?: readonly RecordChange[]
   /** Decides again, if another call used the approval first. */
   askAgain?: () => Promise<Admitted>
 }
@@ -92,16 +96,17 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
 
 /** `undefined` for nearly every call. */
 function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undefined {
-  const { id, call, operation, given, sealed, decision, held, grant, stream, replyTo } = admitted
+  const { id, call, operation, given, sealed, decision, held, grant, stream, replyTo, replay } = admitted
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
-  const { terms, asking } = call
-  if (!brought?.length && !sealed && !terms && deadlineMs === undefined && !decision && !asking && !stream && !replyTo)
-    return undefined
+  const { terms, asking, calledBy } = call
+  const hasOwn = brought?.length || sealed || terms || decision || asking || stream || replyTo || replay || calledBy
+  if (!hasOwn && deadlineMs === undefined) return undefined
   const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
     ...(brought?.length && { brought }),
     ...(sealed && { sealed: true }),
+    ...(calledBy !== undefined && { calledBy }),
     ...(terms && { terms }),
     ...(asking && { asking }),
     ...(deadlineMs !== undefined && { deadlineAt: startedAt + deadlineMs }),
@@ -109,14 +114,16 @@ function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undef
     ...(approvalId !== undefined && { approvalId }),
     ...(held && { held }),
     ...(stream && { stream }),
+    ...(replay && { replayOf: replay.of, replayedBy: replay.by }),
     ...(replyTo && { replyTo }),
   }
   return extras
 }
 
 export function approvalRequest(env: Environment, admitted: Admitted, decision: Decision): ApprovalRequest {
-  const { caller, operation, call, media } = admitted
+  const { caller, operation, call, media, replay } = admitted
   return {
+    ...(replay && { replayedBy: replay.by }),
     caller,
     operation,
     args: call.args,

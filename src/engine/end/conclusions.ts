@@ -4,10 +4,11 @@
  * unknown.
  */
 
+import { isDead } from '../../core/call/dead-letter.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import { type Instance, type InstanceExtras, type Outcome, startsOf } from '../../core/call/instance.ts'
 import type { Questions } from '../../core/call/questions.ts'
-import { wholeDelay } from '../../core/fault.ts'
+import { type Fault, type FaultRecord, wholeDelay } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Deferred } from '../../core/operation/returned.ts'
@@ -24,6 +25,7 @@ import { removingSecrets } from '../wait/call-secrets.ts'
 import { auditEnding, auditInstance } from './audit.ts'
 import { leaseLost, outcomeName } from './end-faults.ts'
 import { KeptWrites } from './kept-writes.ts'
+import { failedAttempt, handedOver, heldUntil } from './past-attempts.ts'
 import * as transitions from './transitions.ts'
 
 export interface EndOptions {
@@ -33,6 +35,8 @@ export interface EndOptions {
    * The caller gets the outcome directly. The operation's own retention applies, not the longer one of a polled call.
    */
   direct?: boolean
+  /** The handler of the last attempt was not started. */
+  unbegun?: boolean
   /** The span of the last attempt. */
   traceparent?: string | undefined
   /** Returns further records to write with the end. It is called again if a record has changed by then. */
@@ -45,6 +49,7 @@ export class Conclusions {
   readonly #observer: Observer | undefined
   readonly #outbox: Outbox | undefined
   readonly #kept: KeptWrites
+  readonly #deadLetterMs: number
 
   constructor(
     env: Environment,
@@ -53,7 +58,10 @@ export class Conclusions {
     outbox: Outbox | undefined,
     /** Counts a call as running while its end cannot be written. The returned function ends that. */
     occupy: (instance: Instance) => () => void,
+    /** How long a dead letter is kept at least. */
+    deadLetterMs = 0,
   ) {
+    this.#deadLetterMs = deadLetterMs
     this.#env = env
     this.#store = store
     this.#observer = observer
@@ -83,7 +91,7 @@ export class Conclusions {
 
   /** Ends the call. False if another worker has taken over the call, or if the end could not be stored. */
   end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
-    const { acted = true, direct = false, traceparent, together } = options
+    const { acted = true, direct = false, unbegun = false, traceparent, together } = options
     const endedAt = this.#env.clock.now()
     const audit = auditEnding(instance, operation, outcome)
     const atOnce = direct && outcome.kind !== 'location'
@@ -94,7 +102,8 @@ export class Conclusions {
       expiresAt: keptUntil(instance, endedAt),
       untoldExpiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : undefined,
       records: this.#recordsOf(instance, operation, audit, endedAt),
-      keepUntil: keptForReply(instance, endedAt),
+      keepUntil: this.#keptUntil(instance, outcome, endedAt),
+      unbegun,
     })
     return this.#write(instance, change, together).then((after) => {
       if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
@@ -137,11 +146,18 @@ export class Conclusions {
     const audit = operation && auditEnding(seen, operation, outcome)
     const records = this.#recordsOf(seen, operation, audit, endedAt)
     const releaseKey = startsOf(seen) === 0
-    const keepUntil = keptForReply(seen, endedAt)
+    const keepUntil = this.#keptUntil(seen, outcome, endedAt)
     const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records, keepUntil })
     const { applied } = await transitions.writeChange(this.#store, change, together)
     if (applied && operation && audit) this.#tell(seen, operation, { outcome, audit, endedAt })
     return applied
+  }
+
+  /** A reply that is owed and a dead letter keep the row of a call longer than its callers can see it. */
+  #keptUntil(instance: Instance, outcome: Outcome, endedAt: number): number | undefined {
+    const forReply = keptForReply(instance, endedAt)
+    if (outcome.kind !== 'fault' || !isDead(outcome.fault.kind)) return forReply
+    return Math.max(forReply ?? 0, endedAt + this.#deadLetterMs)
   }
 
   #tell(
@@ -159,10 +175,11 @@ export class Conclusions {
   }
 
   /** Ends a try without ending the call. A wait for a callback ends with it. False as with `end`. */
-  async retryLater(instance: Instance, failures: number, dueAt: number, attempt: Attempt): Promise<boolean> {
+  async retryLater(instance: Instance, fault: FaultRecord, dueAt: number, attempt: Attempt): Promise<boolean> {
     const { tryEndsAt: _over, ...extras } = extrasNow(instance, attempt) ?? {}
     const waits = instance.waiting !== undefined && { waiting: null, extras }
-    return (await this.#reschedule(instance, { failures, dueAt, ...waits })) !== undefined
+    const past = failedAttempt(instance, fault, this.#env.clock.now(), dueAt)
+    return (await this.#reschedule(instance, { failures: instance.failures + 1, dueAt, past, ...waits })) !== undefined
   }
 
   /** Makes a call due that waits for its next try, unless a worker has claimed it or it has ended. */
@@ -171,13 +188,27 @@ export class Conclusions {
   }
 
   /** Makes the call due for any node, without counting a failure. */
-  async giveBack(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
-    await this.#reschedule(instance, { dueAt })
+  async giveBack(instance: Instance): Promise<void> {
+    await this.#reschedule(instance, { dueAt: this.#env.clock.now() })
   }
 
-  /** Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. */
-  async giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
-    await this.#reschedule(instance, transitions.unbegun(instance, dueAt))
+  /** The same, because this node stops while the attempt runs. */
+  async handOver(instance: Instance): Promise<void> {
+    const dueAt = this.#env.clock.now()
+    await this.#reschedule(instance, { dueAt, past: handedOver(instance, dueAt) })
+  }
+
+  /** The same at a later time, after a failure of the server's own storage. */
+  async giveBackLater(instance: Instance, fault: Fault, dueAt: number): Promise<void> {
+    await this.#reschedule(instance, { dueAt, past: failedAttempt(instance, fault, this.#env.clock.now(), dueAt) })
+  }
+
+  /**
+   * Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. `undefined` if
+   * another worker has taken over the call, or if it could not be stored.
+   */
+  giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<Instance | undefined> {
+    return this.#reschedule(instance, transitions.unbegun(instance, dueAt))
   }
 
   /** Leaves the call waiting. If a callback came while the attempt ran, the call becomes due at once. */
@@ -223,7 +254,8 @@ export class Conclusions {
     extras: InstanceExtras | undefined,
     leaseMs: number,
   ): Promise<Advanced> {
-    return transitions.beginHeld(this.#store, held, this.#env.clock.now() + leaseMs, records, extras)
+    const now = this.#env.clock.now()
+    return transitions.beginHeld(this.#store, held, now + leaseMs, records, extras, heldUntil(held, now))
   }
 
   /** Leaves a stream that waits for its first reader. */

@@ -6,6 +6,7 @@
 import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'
 import { type State, statesBefore } from '../../core/call/state.ts'
 import type { JsonValue } from '../../core/json.ts'
+import type { PastAttempt } from '../../core/ports/call-list.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 
 type Advancing = Pick<Store, 'advance'>
@@ -26,8 +27,10 @@ export interface EndingRest {
   /** Until when callers can see it if none learned of it before its end. */
   untoldExpiresAt?: number | undefined
   records?: readonly RecordChange[] | undefined
-  /** Until when the row must be kept for a reply that is still to be sent. */
+  /** Until when the row must be kept for a reply that is still to be sent, or for operators. */
   keepUntil?: number | undefined
+  /** The attempt ends before its handler was started. */
+  unbegun?: boolean
 }
 
 /** The change that ends a call. */
@@ -50,30 +53,41 @@ export function endingChange(instance: Instance, outcome: Outcome, rest: EndingR
   }
   if (untoldExpiresAt !== undefined) {
     // The retention of an idempotency key does not change.
-    const keepUntil = instance.idempotencyKey === undefined ? untoldExpiresAt : instance.keepUntil
-    change.untold = { expiresAt: untoldExpiresAt, keepUntil }
+    const usual = instance.idempotencyKey === undefined ? untoldExpiresAt : instance.keepUntil
+    change.untold = { expiresAt: untoldExpiresAt, keepUntil: Math.max(usual, keepUntil ?? 0) }
   }
   if (keepUntil !== undefined && keepUntil > (change.keepUntil ?? instance.keepUntil)) change.keepUntil = keepUntil
   if (records) change.records = records
+  if (rest.unbegun) Object.assign(change, settledUnbegun(instance))
   return change
 }
 
-export type Later = Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras' | 'dueAt'>
+export type Later = Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras' | 'dueAt' | 'past'>
 
 /** The end of an attempt that does not end the call: it is tried again, handed back, or waits. */
 export function laterChange(instance: Instance, later: Later): Change {
-  return { ...staying(instance), settled: instance.attempt, ...later }
+  const { attempt, extras } = instance
+  // Claims that started no handler may not be stored yet.
+  return { ...staying(instance), settled: attempt, ...(extras?.unbegun !== undefined && { extras }), ...later }
 }
 
 /** This lease ends before the handler was started. */
-export function unbegun({ settled, extras }: Instance, dueAt: number): Later {
-  return { dueAt, settled: settled + 1, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + 1 } }
+export function unbegun(instance: Instance, dueAt: number): Later {
+  return { dueAt, ...settledUnbegun(instance) }
 }
 
-/** The same change under a later lease of the same node. The attempts claimed since are settled too. */
-export function underLease(change: Change, { attempt }: Instance): Change {
+function settledUnbegun({ settled, extras }: Instance): Pick<Change, 'settled' | 'extras'> {
+  return { settled: settled + 1, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + 1 } }
+}
+
+/** The same change under a later lease of the same node. The attempts claimed since are settled, and started nothing. */
+export function underLease(change: Change, claimed: Instance): Change {
+  const { attempt } = claimed
   const since = attempt - (change.attempt ?? attempt)
-  return { ...change, attempt, ...(change.settled !== undefined && { settled: change.settled + since }) }
+  if (change.settled === undefined || since === 0) return { ...change, attempt }
+  const extras = change.extras ?? claimed.extras
+  const unbegun = (extras?.unbegun ?? 0) + since
+  return { ...change, attempt, settled: change.settled + since, extras: { ...extras, unbegun } }
 }
 
 /** The same change with the retention of a polled call, even if no caller has learned of the call. */
@@ -117,8 +131,9 @@ export function beginHeld(
   leasedUntil: number,
   records: readonly RecordChange[],
   extras: InstanceExtras | undefined,
+  past: PastAttempt,
 ): Promise<Advanced> {
-  return store.advance({ ...staying(held), dueAt: leasedUntil, records, ...(extras && { extras }) })
+  return store.advance({ ...staying(held), dueAt: leasedUntil, records, past, ...(extras && { extras }) })
 }
 
 /**

@@ -158,7 +158,7 @@ export class FollowUp {
   async cancel(caller: Caller, requestId: string): Promise<Reply> {
     const instance = await this.#find(caller, requestId)
     if (hasEnded(instance)) return replyTo(instance, 0)
-    return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, hasEnded, () => this.#stop(instance)), 0)
+    return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, hasEnded, () => this.stop(instance)), 0)
   }
 
   /** Cancels a call for the request that started it. A call that the request joined by a key continues. */
@@ -188,7 +188,8 @@ export class FollowUp {
     return [...found]
   }
 
-  async #stop(instance: Instance): Promise<void> {
+  /** Ends a call, or asks the node that runs it to stop it. Does not wait for the end. */
+  async stop(instance: Instance): Promise<void> {
     const { store, worker } = this.#parts
     if (worker.stopAttempt(instance.id, canceled())) return
     // No node runs the call: all attempts are settled, or a stream waits for its reader. It can be ended here.

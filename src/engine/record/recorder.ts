@@ -30,6 +30,8 @@ export interface RunOptions extends Omit<CallOptions, 'client' | 'untilEnd' | 'c
   child?: boolean
   /** The server made the call. The limits per caller do not apply. */
   ours?: boolean
+  /** Earlier approvals of the same call do not count. */
+  renewed?: boolean
 }
 
 export class Recorder {
@@ -324,11 +326,11 @@ function awaitingDirectly(admitted: Admitted): Admitted {
 
 /** The records to write with the acceptance of a call. `undefined` for nearly every call. */
 function recordsOf(
-  { grant, sealed }: Admitted,
+  { grant, sealed, together }: Admitted,
   further: readonly RecordChange[] = grant?.use ?? [],
 ): readonly RecordChange[] | undefined {
-  if (!sealed) return further.length > 0 ? further : undefined
-  return [...further, sealed]
+  if (!sealed && !together) return further.length > 0 ? further : undefined
+  return [...further, ...(together ?? []), ...(sealed ? [sealed] : [])]
 }
 
 function waitFor({ operation, call }: Admitted, { holdMs = 0 }: RunOptions): number {

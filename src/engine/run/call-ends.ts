@@ -1,6 +1,6 @@
 /** Ends calls: writes the outcome with all records that belong to it, then frees what this node held for the call. */
 
-import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { type Instance, isQueued, type Outcome } from '../../core/call/instance.ts'
 import { questionsIn } from '../../core/call/questions.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
@@ -33,13 +33,29 @@ export class CallEnds {
   }
 
   /** Ends a call whose lease this node holds. */
-  end(instance: Instance, operation: Operation, outcome: Outcome, acted = true, traceparent?: string): Promise<void> {
+  end(instance: Instance, operation: Operation, outcome: Outcome, acted: boolean, traceparent?: string): Promise<void> {
+    return this.#end(instance, operation, outcome, acted, false, traceparent)
+  }
+
+  /** Ends a call that this node has claimed, and does not start. `acted`: an earlier attempt may have had an effect. */
+  endUnbegun(instance: Instance, operation: Operation, outcome: Outcome, acted: boolean): Promise<void> {
+    return this.#end(instance, operation, outcome, acted, true)
+  }
+
+  #end(
+    instance: Instance,
+    operation: Operation,
+    outcome: Outcome,
+    acted: boolean,
+    unbegun: boolean,
+    traceparent?: string,
+  ): Promise<void> {
     const { limits, conclusions, awaited } = this.#parts
     const direct = awaited.end(instance.id)
     const asks = outcome.kind === 'fault' && questionsIn(outcome.fault) !== undefined
     const shows = showsAndWaits(operation)
     const together = asks || isHeld(instance) || shows ? () => this.#records(instance, asks, shows) : undefined
-    const ending = conclusions.end(instance, operation, outcome, { acted, direct, traceparent, together })
+    const ending = conclusions.end(instance, operation, outcome, { acted, direct, unbegun, traceparent, together })
     return ending.then((applied) => {
       if (applied) limits.closed(instance)
     })
@@ -53,7 +69,7 @@ export class CallEnds {
     const together = isHeld(seen) || shows ? () => this.#records(seen, false, shows) : undefined
     if (!(await conclusions.endUnrun(seen, operation, stoppedUnrun(seen, why), together))) return false
     limits.closed(seen)
-    if (seen.attempt === 0 && !isHeld(seen)) limits.dequeued(seen)
+    if (isQueued(seen)) limits.dequeued(seen)
     if (operation) abandon(attempts, seen, operation)
     return true
   }

@@ -18,6 +18,7 @@ import type { CallEnds } from './call-ends.ts'
 import { canGoOn, isHeld } from './running.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { LOOK_AGAIN_MS, type Starting } from './starting.ts'
+import { giveBackUnbegun, leavesQueue, withoutStart } from './unbegun-calls.ts'
 
 export interface ClaimedCallsParts {
   attempts: AttemptParts
@@ -49,7 +50,7 @@ export class ClaimedCalls {
       void conclusions.giveBackUnbegun(instance)
       return
     }
-    if (instance.attempt === 1 && !isHeld(instance)) limits.dequeued(instance)
+    if (leavesQueue(instance)) limits.dequeued(instance)
     const cutOffs = instance.attempt - 1 - instance.settled
     if (instance.stopRequested) {
       this.#end(instance, operation, canceled())
@@ -69,12 +70,12 @@ export class ClaimedCalls {
     }
     if (!running || running.concluding || running.attempt.stoppedBy) return false
     // The lease expired while the whole process was suspended. The handler continues under the new lease.
-    running.instance = instance
+    running.instance = withoutStart(instance, instance.attempt - running.instance.attempt)
     return true
   }
 
   #end(instance: Instance, operation: Operation, why: Fault): void {
-    void this.#parts.ends.end(instance, operation, stoppedUnrun(instance, why))
+    void this.#parts.ends.endUnbegun(instance, operation, stoppedUnrun(instance, why), true)
   }
 
   #beginIfRoom(instance: Instance, operation: Operation): void {
@@ -102,7 +103,7 @@ export class ClaimedCalls {
 
   /** The call is due, and this node may be the only one that knows: its next claim leaves the call or finds a slot. */
   async #giveBack(instance: Instance): Promise<void> {
-    await this.#parts.conclusions.giveBackUnbegun(instance)
+    await giveBackUnbegun(this.#parts, instance)
     this.#parts.wake()
   }
 
@@ -125,6 +126,6 @@ export class ClaimedCalls {
   #lookAgain(instance: Instance, operation: Operation, err: unknown, message: string): void {
     const { clock, log } = this.#parts.attempts.env
     log.error({ operation: operation.key, err }, message)
-    void this.#parts.conclusions.giveBackUnbegun(instance, clock.now() + LOOK_AGAIN_MS)
+    void giveBackUnbegun(this.#parts, instance, clock.now() + LOOK_AGAIN_MS)
   }
 }

@@ -35,7 +35,7 @@ export class Retries {
     const { env, conclusions, wake } = this.#parts
     const failedAt = attempt.now()
     const holdMs = this.holdMs(attempt, delayMs, attempt.run.deadlineAt)
-    if (!(await conclusions.retryLater(instance, instance.failures + 1, env.clock.now() + holdMs, attempt))) return
+    if (!(await conclusions.retryLater(instance, fault, env.clock.now() + holdMs, attempt))) return
     this.log(attempt, fault, delayMs)
     wake()
     this.pullForward(attempt, instance, failedAt + delayMs, failedAt + holdMs)
@@ -53,7 +53,7 @@ export class Retries {
     if (attempt.now() + delayMs >= lastAt(instance, attempt)) return false
     const { operation, requestId } = instance
     env.log.warn({ operation, requestId, err: storageFault }, 'a call failed because of the storage; it runs again')
-    await conclusions.giveBack(instance, env.clock.now() + delayMs)
+    await conclusions.giveBackLater(instance, storageFault, env.clock.now() + delayMs)
     wake()
     return true
   }

@@ -31,6 +31,7 @@ export class RunningCalls {
   readonly #running = new BriefMap<Running>()
   readonly #leases: LeaseKeeping
   readonly #shutdown = cutOffByShutdown()
+  readonly #unknown = outcomeUnknown()
   /** If true, a call that starts is asked to stop at once. */
   #graceOver = false
   #whenIdle: (() => void) | undefined
@@ -97,7 +98,8 @@ export class RunningCalls {
 
   /** True if the shutdown stopped this attempt and another node may run the call again. */
   wasCutOff({ attempt }: Running): boolean {
-    return attempt.stoppedBy === this.#shutdown
+    const { stoppedBy, began } = attempt
+    return stoppedBy === this.#shutdown || (stoppedBy === this.#unknown && !began)
   }
 
   /** Resolves when no call runs on this node. */
@@ -113,7 +115,7 @@ export class RunningCalls {
   }
 
   #cutOff({ attempt, instance }: Running): void {
-    attempt.windDown(canGoOn(instance) ? this.#shutdown : outcomeUnknown())
+    attempt.windDown(canGoOn(instance) ? this.#shutdown : this.#unknown)
   }
 
   #progressOf(running: Running): ProgressWriter {

@@ -79,8 +79,9 @@ export class Settling {
   }
 
   /** This node stops. The others need not wait for the lease. */
-  async #handOver({ instance }: Running): Promise<void> {
-    await this.#parts.conclusions.giveBack(instance)
+  async #handOver({ instance, attempt }: Running): Promise<void> {
+    const { conclusions } = this.#parts
+    await (attempt.began ? conclusions.handOver(instance) : conclusions.giveBackUnbegun(instance))
     this.#parts.wakeOthers()
   }
 

@@ -15,6 +15,7 @@ import type { CallSecrets } from '../wait/call-secrets.ts'
 import { jobOf } from './running.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { showingOf } from './shown-credentials.ts'
+import { giveBackUnbegun } from './unbegun-calls.ts'
 
 export interface StartingParts {
   attempts: AttemptParts
@@ -51,12 +52,12 @@ export class Starting {
     try {
       this.#startWith(await given, instance, operation)
     } catch (err) {
-      const { attempts, limits, conclusions } = this.#parts
+      const { attempts, limits } = this.#parts
       attempts.env.log.error({ operation: operation.key, err }, "could not read the call's secrets; trying again")
       limits.ended(operation, instance)
       // A stream is not claimed again: its reader is here.
       if (operation.stream) attempts.streams?.ended(instance.id, faultOutcome(Fault.from(err)))
-      await conclusions.giveBackUnbegun(instance, attempts.env.clock.now() + LOOK_AGAIN_MS)
+      await giveBackUnbegun(this.#parts, instance, attempts.env.clock.now() + LOOK_AGAIN_MS)
     }
   }
 

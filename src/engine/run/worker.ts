@@ -39,6 +39,8 @@ export interface WorkerSettings {
   maxCutOffs: number
   /** Progress is stored at most this often. */
   progressEveryMs: number
+  /** How long a dead letter is kept at least. Default: not longer than other calls. */
+  deadLetterMs?: number
 }
 
 export class Worker {
@@ -66,7 +68,14 @@ export class Worker {
     const { env, stopGraceMs } = attempts
     const { leaseMs, claimEveryMs, maxCutOffs, progressEveryMs } = settings
     const wake = () => this.wake()
-    const conclusions = new Conclusions(env, store, attempts.observer, attempts.outbox, occupying(registry, limits))
+    const conclusions = new Conclusions(
+      env,
+      store,
+      attempts.observer,
+      attempts.outbox,
+      occupying(registry, limits),
+      settings.deadLetterMs,
+    )
     const running = new RunningCalls({
       env,
       store,
@@ -97,7 +106,7 @@ export class Worker {
       conclusions,
       clock: env.clock,
       leaseMs,
-      end: (instance, operation, why) => ends.end(instance, operation, faultOutcome(why), false),
+      end: (instance, operation, why) => ends.endUnbegun(instance, operation, faultOutcome(why), false),
     })
     const claimed = new ClaimedCalls({
       attempts,
@@ -119,7 +128,7 @@ export class Worker {
       leaseMs,
       claimEveryMs,
       begin: (instance) => claimed.begin(instance),
-      giveBack: (instance) => conclusions.giveBackUnbegun(instance),
+      giveBack: async (instance) => void (await conclusions.giveBackUnbegun(instance)),
     })
     this.retries = retries
     this.leaseMs = leaseMs

@@ -1,4 +1,5 @@
 /** The built-in operation that ends streams. docs/readings.md#r31. */
+import { refuseReadOnly } from '../../core/call/read-only.ts'
 import { Fault } from '../../core/fault.ts'
 import { operation } from '../../core/operation/define.ts'
 import type { OperationDefinition } from '../../core/operation/operation.ts'
@@ -34,6 +35,7 @@ export function createUnsubscribe(isPublic: boolean): UnsubscribeOperation {
         properties: { ended: { type: 'array', items: { type: 'string' } } },
       }),
       async run({ requestId, sessionId }, { caller }) {
+        refuseReadOnly(caller, 'end streams')
         if (!connected) throw new Fault('unavailable', 'The server is starting. Try again in a moment.')
         const ended =
           requestId === undefined

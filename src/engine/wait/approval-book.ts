@@ -16,6 +16,8 @@ export interface Approval {
   /** The owner of the call. */
   owner: string
   userId?: string
+  /** The operator who made the call for its caller. */
+  replayedBy?: string
   operation: string
   risk: Operation['risk']
   args: JsonValue

@@ -1,6 +1,6 @@
 /** A person decides an approval. The same commit makes the waiting call due. */
 
-import { type Caller, ownerOf } from '../../core/call/caller.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../core/call/caller.ts'
 import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -10,12 +10,26 @@ import { hasEnded } from '../follow/waiting.ts'
 import { type Approval, type ApprovalBook, isOver, MOST_TRIES } from './approval-book.ts'
 import * as faults from './approval-faults.ts'
 
+/**
+ * Without authentication, all callers are this one, and it says nothing about who calls. A decider with this name has
+ * logged in with a code from the server's terminal, which the other callers have not.
+ */
+const NOBODY = ownerOf(ANONYMOUS)
+
 export class ApprovalDecisions {
   readonly #env: Environment
   readonly #store: Pick<Store, 'records' | 'get' | 'advance'>
   readonly #book: ApprovalBook
+  readonly #tell: (approval: Approval) => void
 
-  constructor(env: Environment, store: Pick<Store, 'records' | 'get' | 'advance'>, book: ApprovalBook) {
+  constructor(
+    env: Environment,
+    store: Pick<Store, 'records' | 'get' | 'advance'>,
+    book: ApprovalBook,
+    /** Reports a decision. */
+    tell: (approval: Approval) => void,
+  ) {
+    this.#tell = tell
     this.#env = env
     this.#store = store
     this.#book = book
@@ -44,7 +58,10 @@ export class ApprovalDecisions {
         approval.instanceId === undefined
           ? await this.#store.records.write([...change, this.#book.standUntilExpiry(decided)])
           : await this.#wake(await this.#store.get(approval.instanceId), change)
-      if (written) return decided
+      if (written) {
+        this.#tell(decided)
+        return decided
+      }
     }
     throw faults.contended()
   }
@@ -56,7 +73,9 @@ export class ApprovalDecisions {
       throw new Fault('conflict', `The approval "${id}" is already ${approval.status}.`, { code: 'APPROVAL_DECIDED' })
     }
     if (isOver(approval, this.#env.clock.now())) throw faults.undecided(approval.operation)
-    if (ownerOf(decider) === approval.owner && !approval.selfApproval) {
+    const { owner, replayedBy, selfApproval } = approval
+    const self = ownerOf(decider)
+    if ([owner, replayedBy].includes(self) && self !== NOBODY && !selfApproval) {
       throw new Fault('forbidden', 'You cannot approve your own call. Ask another person.', { code: 'SELF_APPROVAL' })
     }
     return approval

@@ -205,7 +205,7 @@ export async function postToTool(
   throw faultOfAnswer(answer, parts)
 }
 
-/** Sends a request with the operation's credential. Returns the response, whatever its HTTP status. */
+/** Sends a request with the operation's credential. Returns the response with any HTTP status. */
 export function sendToTool(
   { remote }: Pick<BackendParts, 'remote'>,
   context: Pick<BackendContext, 'credential' | 'signal'>,

@@ -77,6 +77,7 @@ function compareEntries(before: JsonObject, after: JsonObject): SchemaChange[] {
     ...below(['mediaSchema'], compareMedia(listOf(before.mediaSchema), listOf(after.mediaSchema))),
     ...compareDemands(before, after),
     ...compareOffers(before, after),
+    ...compareErrors(before, after),
     ...compareDeprecation(before, after),
   ]
 }
@@ -117,6 +118,19 @@ function compareOffers(before: JsonObject, after: JsonObject): SchemaChange[] {
       ...is.filter((offer) => !was.includes(offer)).map((offer) => safe([field], `${offer} is now offered`)),
     ]
   })
+}
+
+/** A caller that handles a code waits for it under its name. Codes that are not declared were always allowed. */
+function compareErrors(before: JsonObject, after: JsonObject): SchemaChange[] {
+  const [was, is] = [codesIn(before.errors), codesIn(after.errors)]
+  return [
+    ...was.filter((code) => !is.includes(code)).map((code) => breaking(['errors', code], 'error code was removed')),
+    ...is.filter((code) => !was.includes(code)).map((code) => safe(['errors', code], 'error code was added')),
+  ]
+}
+
+function codesIn(errors: JsonValue | undefined): readonly string[] {
+  return isJsonObject(errors) ? Object.keys(errors) : []
 }
 
 /** A deprecation announces a change and is safe. A sunset that moves to an earlier date is breaking. */

@@ -88,8 +88,8 @@ function createOAuthClient(id: string, provider: OAuthProvider, { now, remote, c
   if (secret !== undefined) conceal(secret)
   const authenticate = clientAuthOf(provider, secret)
   const fetchFrom = createProviderFetch(id, provider, remote)
-  const discovering = options(provider, fetchFrom)
-  const asking = options(provider, async (url, init) => plainTokenAnswer(await fetchFrom(url, init)))
+  const discovering = requestOptions(provider, fetchFrom)
+  const asking = requestOptions(provider, async (url, init) => plainTokenAnswer(await fetchFrom(url, init)))
   const describe = createDescription(provider, discovering, now)
 
   return {
@@ -146,7 +146,7 @@ function createOAuthClient(id: string, provider: OAuthProvider, { now, remote, c
   }
 }
 
-function clientAuthOf({ clientAuth }: OAuthProvider, secret: string | undefined): ClientAuth {
+export function clientAuthOf({ clientAuth }: OAuthProvider, secret: string | undefined): ClientAuth {
   if (secret === undefined) return None()
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
   if (clientAuth) return clientAuth === 'post' ? post : basic
@@ -158,14 +158,14 @@ function takesOnlyPost({ token_endpoint_auth_methods_supported: methods }: Autho
   return methods !== undefined && !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
 }
 
-function options({ allowInsecure = false }: OAuthProvider, fetchFrom: ProviderFetch) {
+export function requestOptions({ allowInsecure = false }: OAuthProvider, fetchFrom: ProviderFetch) {
   return { [customFetch]: fetchFrom, [allowInsecureRequests]: allowInsecure }
 }
 
 /** The provider's endpoints. If they are not configured, its metadata is fetched once an hour. */
-function createDescription(
+export function createDescription(
   provider: OAuthProvider,
-  discovering: ReturnType<typeof options>,
+  discovering: ReturnType<typeof requestOptions>,
   now: () => number,
 ): () => Promise<AuthorizationServer> {
   const { issuer, authorizationUrl, tokenUrl } = provider
@@ -191,7 +191,7 @@ function createDescription(
 }
 
 /** Tries OpenID Connect's address first, then that of RFC 8414. */
-async function discover(issuer: URL, discovering: ReturnType<typeof options>): Promise<AuthorizationServer> {
+async function discover(issuer: URL, discovering: ReturnType<typeof requestOptions>): Promise<AuthorizationServer> {
   const response = await discoveryRequest(issuer, { ...discovering, algorithm: 'oidc' })
   if (response.status !== 404) return processDiscoveryResponse(issuer, response)
   return processDiscoveryResponse(issuer, await discoveryRequest(issuer, { ...discovering, algorithm: 'oauth2' }))
@@ -237,7 +237,7 @@ function grantOf({ access_token, refresh_token, expires_in, scope }: TokenEndpoi
 }
 
 /** The library's errors may contain the response with its tokens, so only their messages are passed on. */
-async function explained<T>(id: string, ask: () => Promise<T>): Promise<T> {
+export async function explained<T>(id: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (thrown) {

@@ -7,22 +7,13 @@ import type { ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { RemoteAnswer, RemoteClient } from '../../core/ports/outbound.ts'
+import type { TokenEndpointRules } from './token-endpoint-rules.ts'
 
 export interface ClientCredentials {
   tokenURL: string
   scopes: readonly string[]
   clientId: string
   clientSecret: string
-}
-
-/** The operator's settings for one token endpoint. */
-export interface TokenEndpointRules {
-  /** `basic` sends the client's secret in the Authorization header, `post` in the body. */
-  clientAuth?: 'basic' | 'post'
-  /** True if the endpoint may be in a private network or on this machine, also without TLS. */
-  allowPrivate?: boolean
-  /** Additional parameters, such as `{ audience: 'https://api.example.com' }`. */
-  parameters?: Readonly<Record<string, string>>
 }
 
 export interface AccessToken {

@@ -8,14 +8,10 @@ import type { AuthBinding } from '../../core/operation/credential.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Credential, Credentials, Secret, SecretSource } from '../../core/ports/secrets.ts'
-import {
-  type ClientCredentials,
-  encodeTokenRequest,
-  requestToken,
-  type TokenEndpointRules,
-} from './client-credentials.ts'
+import { type ClientCredentials, encodeTokenRequest, requestToken } from './client-credentials.ts'
 import type { SharedTokens } from './shared-tokens.ts'
 import { TokenCache } from './token-cache.ts'
+import type { TokenEndpointRules } from './token-endpoint-rules.ts'
 
 export interface CredentialParts {
   secrets: SecretSource

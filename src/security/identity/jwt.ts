@@ -40,14 +40,18 @@ export interface JwtRules {
 
 export type VerifyJwt = (token: string) => Promise<Proved>
 
-interface Rule extends VerificationKey {
-  issuer: string | undefined
+interface Rule extends VerificationKey, Naming {
   audience: string[]
   /** OXP and OTC, "JWT": the audience is checked only if a token has one. */
   audienceIfAny: boolean
-  subject: string | undefined
   toleranceSeconds: number
   required: string[]
+}
+
+/** How claims name a caller. */
+interface Naming {
+  issuer: string | undefined
+  subject: string | undefined
   tenantClaim: string | undefined
   scopeClaims: readonly (readonly string[])[] | undefined
 }
@@ -89,6 +93,24 @@ export function createJwtVerifier(
     }
     throw refuse(refusal)
   }
+}
+
+/** For claims that were verified elsewhere, such as in a login: the caller by the first rule of this issuer. */
+export function createClaimsReader(
+  rules: readonly JwtRules[],
+  issuer: string,
+  tenant: string,
+): (claims: JsonObject) => Caller | undefined {
+  const index = rules.findIndex((rule) => rule.issuer === issuer)
+  const found = rules[index]
+  if (!found) return () => undefined
+  const naming: Naming = {
+    issuer,
+    subject: found.subject,
+    tenantClaim: found.tenantClaim,
+    scopeClaims: parseScopeClaims(found, `auth.jwt[${index}]`),
+  }
+  return (claims) => callerOf(claims, naming, tenant)
 }
 
 function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now' | 'monotonicMs'>, remote: RemoteClient): Rule {
@@ -183,7 +205,7 @@ async function verify(token: string, claimed: JWTPayload, rule: Rule, currentDat
   }
 }
 
-function callerOf(payload: JWTPayload, rule: Rule, tenant: string): Caller {
+function callerOf(payload: JWTPayload, rule: Naming, tenant: string): Caller {
   const claims = Object.entries(payload).filter(([name]) => !NOT_CLAIMS.has(name) && name !== rule.tenantClaim)
   return {
     tenant: rule.tenantClaim === undefined ? tenant : nameIn(payload, rule.tenantClaim),
@@ -201,7 +223,7 @@ function nameIn(payload: JWTPayload, claim: string): string {
 }
 
 /** RFC 8693 defines `scope` as words in one text; other issuers use `scp` or `scopes`, as a text or a list. */
-function scopesOf(payload: JWTPayload, { scopeClaims }: Rule): string[] {
+function scopesOf(payload: JWTPayload, { scopeClaims }: Naming): string[] {
   if (!scopeClaims) return wordsIn(payload.scope ?? payload.scp ?? payload.scopes)
   return [...new Set(scopeClaims.flatMap((path) => wordsIn(claimAt(payload, path))))]
 }

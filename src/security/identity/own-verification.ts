@@ -32,7 +32,8 @@ export const APPLICATION_ISSUER = 'application'
 const MAX_NAME_LENGTH = 256
 
 /** A value that is not a caller is a bug in the application: an error, not a refusal. */
-export function callerFrom(returned: VerifiedCaller, tenant: string): Caller {
+export function callerFrom(returned: VerifiedCaller, tenant: string, where = 'auth.verify'): Caller {
+  const mistaken = (what: string) => new Error(`${where} ${what}.`)
   if (!isJsonObject(returned as unknown as JsonValue)) throw mistaken('must return a caller or undefined')
   const { subject, scopes = [], tenant: own = tenant, issuer = APPLICATION_ISSUER, claims } = returned
   for (const [field, value] of Object.entries({ subject, tenant: own, issuer })) {
@@ -48,8 +49,4 @@ export function callerFrom(returned: VerifiedCaller, tenant: string): Caller {
     throw mistaken('must return "scopes" as a list of texts')
   }
   return { tenant: own, issuer, subject, scopes: [...scopes], ...(claims && { claims }) }
-}
-
-function mistaken(what: string): Error {
-  return new Error(`auth.verify ${what}.`)
 }

@@ -5,9 +5,11 @@ import type { Guard, Identify, Presented } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { AuthConfig, Authenticator } from '../../security/identity/identify.ts'
+import { readOnlyGuard } from '../../security/identity/read-only-guard.ts'
 import { scopesGuard } from '../../security/identity/scope-guard.ts'
 import { createSigner } from '../../security/signatures.ts'
 import { createCellGuard } from '../cells/cell-guard.ts'
+import type { ConsoleSessions } from '../console/sessions.ts'
 import type { RecognizeAdmin } from '../open/admin-token.ts'
 import { type CellMap, parseCells } from '../options/cells.ts'
 import type { ServerOptions } from '../options/options.ts'
@@ -19,7 +21,7 @@ import type { Offer, Own, Runners } from './offer.ts'
  * Without authentication, every client on this machine is this one caller. It may do and see everything except
  * administration.
  */
-const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', SCOPES.metrics] }
+export const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', SCOPES.metrics] }
 
 export interface Access {
   /** Absent if the server has no authentication. */
@@ -44,18 +46,30 @@ export async function prepareAccess<App>(
   const cells = options.cells && parseCells(options.cells)
   return {
     cells,
-    guards: [...(cells ? [createCellGuard(cells)] : []), scopesGuard, ...announced, policy, ...(options.guards ?? [])],
+    guards: [
+      ...(cells ? [createCellGuard(cells)] : []),
+      scopesGuard,
+      readOnlyGuard,
+      ...announced,
+      policy,
+      ...(options.guards ?? []),
+    ],
     authenticator: options.auth && (await loadAuthenticator(options.auth, clock, remote)),
     signer: options.signing && createSigner(options.signing, clock),
   }
 }
 
 /** Identifies the sender of a request by its credential. */
-export function identifyBy(authenticator: Authenticator | undefined, recognizeAdmin: RecognizeAdmin) {
+export function identifyBy(
+  authenticator: Authenticator | undefined,
+  recognizeAdmin: RecognizeAdmin,
+  sessions: Pick<ConsoleSessions, 'recognize'> | undefined,
+) {
   return (source: Presented): Identify => {
     const header = (name: string) => source.header(name)
-    if (!authenticator) return () => recognizeAdmin(header) ?? LOCAL
-    return () => recognizeAdmin(header) ?? authenticator.authenticate(header, source.auth)
+    const known = () => recognizeAdmin(header) ?? sessions?.recognize(header)
+    if (!authenticator) return () => known() ?? LOCAL
+    return () => known() ?? authenticator.authenticate(header, source.auth)
   }
 }
 

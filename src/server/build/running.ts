@@ -6,6 +6,8 @@ import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { createCalls } from '../../engine/calls.ts'
+import { ChangeFeed } from '../../engine/changes/change-feed.ts'
+import { SharedChanges } from '../../engine/changes/shared-changes.ts'
 import { Engine } from '../../engine/engine.ts'
 import { FollowUp } from '../../engine/follow/follow-up.ts'
 import { Maintenance } from '../../engine/follow/maintenance.ts'
@@ -31,6 +33,7 @@ import type { Storage } from './storage.ts'
 const CANCEL_WAIT_MS = 10_000
 const TIDY_EVERY_MS = 5_000
 const AUDIT_DAYS = 90
+const DEAD_LETTER_DAYS = 14
 
 export interface Running {
   engine: Engine
@@ -38,6 +41,8 @@ export interface Running {
   limits: Limits
   maintenance: Maintenance
   lateReplies: LateSending
+  /** Changes for operators who wait. */
+  changes: { start(): void; stop(): Promise<void> }
 }
 
 interface RunningParts {
@@ -61,7 +66,8 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const peers = peersOf(store, link)
   const pipes = store.peers?.pipes ?? link?.pipes
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, peers?.limits)
-  const work = { ...DEFAULT_WORK, ...options.work }
+  const deadLetterMs = (options.deadLetters?.keepDays ?? DEAD_LETTER_DAYS) * 86_400_000
+  const work = { ...DEFAULT_WORK, deadLetterMs, ...options.work }
   const inject = createInjector(options.context)
   const observer = own.announcements ? own.announcements.observing(parts.observing.observer) : parts.observing.observer
   const outbox = own.announcements?.outbox
@@ -92,26 +98,37 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const { worker, approvals } = engine
   link?.connect(worker)
+  if (store.nodeEnds) link?.takeOver(store.nodeEnds)
   peers?.siblings.listen((id, why) => void worker.stopAttempt(id, why))
   about.connect({ engine, limits })
   const alone = async () => [
     { node: 1, ...(store.schema !== undefined && { schema: store.schema }), facts: about.facts() },
   ]
   const nodes = store.nodes ?? link?.nodes(() => about.facts()) ?? alone
+  const shared = { env, registry, store, objects, limits, worker }
+  const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
+  const node = env.newId()
+  const feed = new ChangeFeed({ clock: env.clock, store, approvals, node })
+  const { log } = env
+  const sharedChanges =
+    peers && new SharedChanges({ clock: env.clock, log, records: store.records, feed, node, siblings: peers.siblings })
   const { observing, transports } = parts
   own.administration.connect({
     ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),
     faults: faultTable,
     approvals,
     checking: engine.checking,
+    replaying: engine.replaying,
+    changes: feed,
+    stopCall: (instance) => followUp.stop(instance),
+    log: env.log,
     worker,
     store,
     clock: env.clock,
+    env,
     registry,
     nodes,
   })
-  const shared = { env, registry, store, objects, limits, worker }
-  const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
   own.unsubscribe?.connect(followUp)
   const calls = createCalls({
     engine,
@@ -127,7 +144,14 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     ...(sweepUnfinished && { sweepUnfinished }),
   })
   const lateReplies = new LateSending({ env, store, owed: engine.owed })
-  return { engine, calls, limits, maintenance, lateReplies }
+  const changes = {
+    start: () => sharedChanges?.start(),
+    async stop() {
+      await sharedChanges?.stop()
+      feed.stop()
+    },
+  }
+  return { engine, calls, limits, maintenance, lateReplies, changes }
 }
 
 /** A store that several nodes share connects the workers of one server, too. Otherwise their hub does. */

@@ -1,6 +1,6 @@
 /**
  * A client in the same process. It goes through the routes of OpenCALL without a socket, so a call is admitted,
- * validated, recorded and answered as any other. Only the caller is known beforehand.
+ * validated, recorded and answered as any other. The program names the caller, and no credential is checked.
  */
 import { createHttpTransport } from '../../client/full-http.ts'
 import { createClient } from '../../client/index.ts'

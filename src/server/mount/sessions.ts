@@ -1,27 +1,11 @@
 /** The message-based protocols, for carriers of messages, and the server's own line carrier. */
-import type { Readable, Writable } from 'node:stream'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import { createOpenCallSessions, type OpenCallSessionSettings } from '../../protocols/opencall/index.ts'
+import type { MessageStreams } from '../callplane-server.ts'
 import type { ServerOptions } from '../options/options.ts'
 import type { Carriers } from './carriers.ts'
 import type { Mounting } from './surfaces.ts'
-
-/** A pair of streams with one message per line. */
-export interface MessageStreams {
-  input: Readable
-  output: Writable
-  /** Ends the session before the input ends. */
-  signal?: AbortSignal
-  /** Identifies the peer if the server has authentication. */
-  token?: string
-}
-
-/** Each function opens a session on a connection. Pass one to a carrier of your own. */
-export interface Sessions {
-  readonly opencall: OpenSession
-  readonly mcp: OpenSession
-}
 
 export function createOpenCallSession<App>(
   options: ServerOptions<App>,

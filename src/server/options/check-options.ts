@@ -11,7 +11,7 @@ import { isSecretName } from '../../security/secrets/provider.ts'
 import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
 import { parseCells } from './cells.ts'
-import { CONSOLE_NAMES, checkConsole } from './console.ts'
+import { CONSOLE_NAMES, CONSOLE_OIDC_NAMES, checkConsole } from './console.ts'
 import { checkKafka, KAFKA, KAFKA_SASL, KAFKA_TLS, KAFKA_TOPIC_NAMES } from './kafka.ts'
 import { checkMqtt, MQTT_NAMES } from './mqtt.ts'
 import { checkObjects } from './objects.ts'
@@ -77,6 +77,7 @@ export const OPTIONS: Names<ServerOptions> = {
   grpc: true,
   announce: true,
   audit: true,
+  deadLetters: true,
   log: true,
   logTo: true,
   requestLog: true,
@@ -171,6 +172,7 @@ const QUIC: Names<QuicOptions> = {
   idleTimeoutMs: true,
   streamsPerConnection: true,
 }
+const DEAD_LETTERS: Names<NonNullable<ServerOptions['deadLetters']>> = { keepDays: true }
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
@@ -197,7 +199,10 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape must be "operations" or "call".')
   check('rest', options.rest, REST)
   if (options.console !== false) check('console', options.console, CONSOLE_NAMES)
-  if (options.console) checkConsole(options.console)
+  if (options.console) {
+    check('console.oidc', options.console.oidc, CONSOLE_OIDC_NAMES)
+    checkConsole(options.console, options.auth)
+  }
   check('vault', options.vault, KEYS)
   check('links', options.links, KEYS)
   check('signing', options.signing, SIGNING)
@@ -219,6 +224,7 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   if (options.cells) checkCells(options)
   checkStore(options.store)
   check('audit', options.audit, AUDIT)
+  check('deadLetters', options.deadLetters, DEAD_LETTERS)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)
   if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)

@@ -9,7 +9,7 @@ import type { LimitRules } from '../../engine/limits/limit-rules.ts'
 import type { WorkerSettings } from '../../engine/run/worker.ts'
 import type { McpPrompt, McpResource } from '../../protocols/mcp/index.ts'
 import type { AuthorizationConfig } from '../../security/consent/provider.ts'
-import type { TokenEndpointRules } from '../../security/credentials/client-credentials.ts'
+import type { TokenEndpointRules } from '../../security/credentials/token-endpoint-rules.ts'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
 import type { PolicyDefinition } from '../../security/policy/policy.ts'
@@ -131,6 +131,11 @@ interface BaseOptions<App> {
   announce?: AnnounceOptions
   /** How long the audit trail is kept. Default: 90 days. */
   audit?: { keepDays?: number }
+  /**
+   * How long a call that ended by a timeout, or by a failure of a tool or of the server, is kept for operators, even if
+   * its `ttlSeconds` are over. Default: 14 days.
+   */
+  deadLetters?: { keepDays?: number }
   /** A level, or a log of your own. Default: `silent`. */
   log?: Log | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Receives the log's lines, one JSON object each. Default: standard output. */
@@ -264,7 +269,7 @@ export const DEFAULT_SIZES: Sizes = {
 
 export const DEFAULT_TOOLKIT = 'callplane'
 
-export interface WorkSettings extends WorkerSettings {
+export interface WorkSettings extends Omit<WorkerSettings, 'deadLetterMs'> {
   /**
    * How long a handler that outlives its attempt delays the next attempt of the same call, and how long a handler may
    * still return its result after a shutdown has asked it to stop.

@@ -16,12 +16,16 @@ import { createLog, createMetrics, type LogOptions, registerProcessReadings } fr
 import { createFailureLog } from './failure-log.ts'
 import { COUNTS_DELAY_MS } from './link.ts'
 import { MetricsBook } from './metrics-book.ts'
+import { NodeBook } from './node-book.ts'
 import { PipeBook } from './pipe-book.ts'
 import { SlotBook } from './slot-book.ts'
 
 export interface Hub {
-  /** Serves a worker process over this stream until the worker ends. */
-  attach(stream: Duplex): AttachedWorker
+  /**
+   * Serves a worker process over this stream until the worker ends. `ended` resolves when the process has certainly
+   * ended. Default: when the stream is closed.
+   */
+  attach(stream: Duplex, ended?: Promise<unknown>): AttachedWorker
   /** Call it after all workers have ended. */
   close(): Promise<void>
 }
@@ -46,6 +50,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
   const leaving = new Set<Promise<void>>()
   const slots = new SlotBook()
   const pipes = new PipeBook(askBriefly)
+  const nodeBook = new NodeBook(askBriefly)
   const buckets = new Map<string, Buckets>()
   const metrics = createMetrics()
   const readings = registerProcessReadings(metrics)
@@ -106,7 +111,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
   }
 
   return {
-    attach(stream) {
+    attach(stream, ended) {
       const channel = createChannel(stream)
       const started = Promise.withResolvers<string>()
       const holder = { kept: (operation: string) => channel.tell('kept', operation) }
@@ -135,6 +140,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
         }
       })
       pipes.serve(channel)
+      nodeBook.serve(channel)
       channel.on('lastMetrics', (own: string) => book.note(channel, own))
       channel.on('gather', (own: string) => gatherMetrics(channel, own))
       channel.on('nodes', (own: NodeInfo) => listNodes(channel, own))
@@ -150,6 +156,8 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
         }
         // Its calls are due now: wake the other workers instead of waiting for their next poll.
         for (const other of workers.keys()) other.tell('due')
+        await ended
+        await nodeBook.leave(channel)
       })
       leaving.add(left)
       void left.finally(() => leaving.delete(left))

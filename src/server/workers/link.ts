@@ -7,7 +7,7 @@ import { Fault, type FaultRecord } from '../../core/fault.ts'
 import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
 import type { Pipes, SharedLimits, SharedLimitsListener, Siblings } from '../../core/ports/peers.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
-import type { Store } from '../../core/ports/store.ts'
+import type { NodeEnds, Store } from '../../core/ports/store.ts'
 import type { Worker } from '../../engine/run/worker.ts'
 import { type Channel, createChannel, createStoreClient } from '../../stores/hub/index.ts'
 import { createPipes } from './pipes.ts'
@@ -24,6 +24,8 @@ export interface WorkerLink {
   openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
   /** Wakes this worker when calls of an ended one are due. */
   connect(worker: Pick<Worker, 'wake'>): void
+  /** For a store on which every process is a node: this process takes over from processes that have ended. */
+  takeOver(ends: NodeEnds): void
   /** Metrics of all processes. */
   metrics(own: () => string): () => Promise<string>
   /** Lists all processes of this server. */
@@ -54,6 +56,10 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     },
     connect(worker) {
       channel.on('due', () => worker.wake())
+    },
+    takeOver(ends) {
+      channel.on('ended', (node: number) => ends.ended(node).then(() => true))
+      ends.tellNumber((node) => channel.tell('node', node))
     },
     metrics(own) {
       channel.on('metrics', own)

@@ -7,15 +7,15 @@ interface Ends {
 }
 
 /** Asks a worker, and stops waiting if it does not reply soon. */
-type Ask = <T>(worker: Channel, name: string, args: readonly unknown[]) => Promise<T | undefined>
+export type AskBriefly = <T>(worker: Channel, name: string, args: readonly unknown[]) => Promise<T | undefined>
 
 export class PipeBook {
   readonly #workers = new Map<string, Channel>()
   readonly #pipes = new Map<number, Ends>()
-  readonly #ask: Ask
+  readonly #ask: AskBriefly
   #last = 0
 
-  constructor(ask: Ask) {
+  constructor(ask: AskBriefly) {
     this.#ask = ask
   }
 

@@ -1,1 +1,1 @@
-export { openPostgresStore, type PostgresStoreOptions } from './store.ts'
+export { openPostgresStore, type PostgresStoreOptions } from './open.ts'

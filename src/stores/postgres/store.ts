@@ -4,104 +4,46 @@
  */
 import { hash } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
-import type { NodeFacts } from '../../core/ports/nodes.ts'
-import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
 import { AcceptedCalls } from './calls/acceptance.ts'
 import { AdvancedCalls } from './calls/advance.ts'
+import { Aliases } from './calls/aliases.ts'
 import { Callers } from './calls/callers.ts'
 import { CallReads } from './calls/reads.ts'
 import { SmallChanges } from './calls/small-changes.ts'
-import { type Address, parseAddress } from './connect/address.ts'
-import { loadDriver } from './connect/driver.ts'
-import { closed, openFault, writeFault } from './connect/failures.ts'
+import type { Address } from './connect/address.ts'
+import { closed, writeFault } from './connect/failures.ts'
 import { Lines } from './connect/lines.ts'
-import { Connection, type Session, type SessionOptions, statement } from './connect/session.ts'
+import type { Connection, Session, SessionOptions } from './connect/session.ts'
 import { createExpiry } from './generations/expiry.ts'
 import { Generations } from './generations/generations.ts'
-import { type RotationRules, USUAL_ROTATION } from './generations/rotation.ts'
-import { type LinkOptions, Links } from './links/links.ts'
+import { USUAL_ROTATION } from './generations/rotation.ts'
+import { Links } from './links/links.ts'
 import { createCallList } from './lists/call-list.ts'
 import { AboutNode } from './nodes/about-node.ts'
-import { DatabaseClock } from './nodes/database-clock.ts'
+import type { DatabaseClock } from './nodes/database-clock.ts'
+import { EndedNodes } from './nodes/ended-nodes.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
 import { HeldCalls } from './nodes/held-calls.ts'
 import { Membership } from './nodes/membership.ts'
 import { RemoteChanges } from './nodes/remote-changes.ts'
 import { SideLine } from './nodes/side-line.ts'
+import { Takeover } from './nodes/takeover.ts'
 import { createWatchers } from './nodes/watchers.ts'
+import type { PostgresStoreOptions } from './open.ts'
 import { DueHints } from './operate/due-hints.ts'
 import { nodeOf, tellFacts } from './operate/node-facts.ts'
 import { troublesOf } from './operate/troubles.ts'
-import { warnOfLoss } from './operate/warnings.ts'
 import { NodePeers } from './peers/peers.ts'
 import { createClaim } from './queue/claim.ts'
 import { createDueRepair } from './queue/due-repair.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
-import { knownSchema, migrate, quoteName, requireMigrated } from './sql/migrate.ts'
+import { knownSchema, quoteName } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
 import { alone } from './writes/alone.ts'
-
-export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Several hosts are separated by commas. */
-  url: string
-  /** Default: `callplane`. It is created if it is missing. */
-  schema?: string
-  /**
-   * A direct address for notifications. Set it if `url` names a pooler in transaction mode, such as PgBouncer: it
-   * cannot carry them, nor prepared statements.
-   */
-  listenUrl?: string
-  /** Connections of this node. Default: 4 for writes, 2 for reads. Two more are for claims and notifications. */
-  connections?: { writes?: number; reads?: number }
-  /** Where other nodes reach this one, to read its streams. `false`: they cannot. */
-  peers?: LinkOptions | false
-  /** If false, a schema that lacks a migration is refused, and not upgraded. Default: true. */
-  migrate?: boolean
-  clock: Clock
-  log?: Log
-  /** Reads what this node tells the others. */
-  about?: () => NodeFacts
-  /** Reads the server's clock, in Unix epoch milliseconds. For tests with a clock of their own. */
-  serverTime?: () => number
-  /** When a new generation of calls begins. For tests that cannot wait for many calls. */
-  rotation?: Partial<RotationRules>
-}
-
-const CONNECT_MS = 5_000
-const STATEMENT_MS = 5_000
-
-const TIME = statement('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now')
-
-/** Connects, upgrades the schema and reads the server's clock, before the store is put together. */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { url, schema = 'callplane', listenUrl, clock, log, serverTime } = options
-  const settings: SessionOptions = {
-    driver: await loadDriver(),
-    address: parseAddress(url),
-    pooled: listenUrl !== undefined,
-    connectMs: CONNECT_MS,
-    statementMs: STATEMENT_MS,
-  }
-  const listening = listenUrl === undefined ? settings.address : parseAddress(listenUrl)
-  const first = new Connection(settings)
-  const databaseClock = new DatabaseClock({ clock, log })
-  const readTime = async () => (await first.query<{ now: number }>(TIME)).rows[0]?.now ?? Number.NaN
-  try {
-    await first.open()
-    await (options.migrate === false ? requireMigrated(first, schema) : migrate(first, schema))
-    await warnOfLoss(first, log)
-    await databaseClock.measure(async () => (serverTime ? serverTime() : readTime()))
-    return await assemble(options, { settings, listening, schema, databaseClock, first })
-  } catch (thrown) {
-    throw openFault(thrown, settings.address.shown)
-  } finally {
-    await first.close()
-  }
-}
 
 interface OpenedParts {
   settings: SessionOptions
@@ -112,7 +54,7 @@ interface OpenedParts {
   first: Connection
 }
 
-async function assemble(
+export async function assemble(
   { connections = {}, peers = {}, clock, log, serverTime, about: readFacts, rotation }: PostgresStoreOptions,
   { settings, listening, schema, databaseClock, first }: OpenedParts,
 ): Promise<Store> {
@@ -131,7 +73,9 @@ async function assemble(
   const held = new HeldCalls()
   const reads = new CallReads(tables, generations, reading, now)
   const places = { reads, held, generations }
-  const membership = new Membership({ ...places, tables, writes, fresh, about, clock, databaseClock, serverTime, log })
+  const takeover = new Takeover({ ...places, tables, fresh, about, now, log })
+  const member = { ...places, tables, writes, fresh, takeover, about, clock, databaseClock, serverTime, log }
+  const membership = new Membership(member)
   const watchers = createWatchers(log)
   const changed = (instance: Instance, node: number | null) => {
     watchers.tell(instance)
@@ -157,6 +101,7 @@ async function assemble(
       watchers.tell(instance)
     },
   })
+  const aliases = new Aliases({ tables, generations, writes, reads, now })
   const advances = new AdvancedCalls({ ...places, tables, writes, records: within, fresh, newMark, changed })
   const small = new SmallChanges({
     ...places,
@@ -218,10 +163,18 @@ async function assemble(
   membership.joined = async (node) => {
     await sideLine.listen(channelOf(node))
     nodePeers.renumbered()
+    nodeEnds.renumbered()
   }
   const nodes = () => alone(reading, 'nodes', (session) => membership.list(session))
   const links = peers ? new Links({ options: peers, about, nodes, clock, log }) : undefined
   const wakeUps = new DueHints((line) => sideLine.tell(channelOf('all'), line))
+  const nodeEnds = new EndedNodes({
+    writes,
+    takeover,
+    node: () => membership.number,
+    freed: (operations) => nodePeers.freed(operations),
+    wake: () => wakeUps.send(),
+  })
   const upkeep = createUpkeep({
     tables,
     writes,
@@ -277,6 +230,7 @@ async function assemble(
     now,
     schema: known,
     wakeUps,
+    nodeEnds,
     troubles: () =>
       attempt(() =>
         alone(reading, 'troubles', (session) => troublesOf(session, { schema, known, clock: databaseClock })),
@@ -284,7 +238,7 @@ async function assemble(
     nodes: () =>
       attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
     accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
-    alias: (alias) => attempt(() => acceptance.alias(alias)),
+    alias: (alias) => attempt(() => aliases.add(alias)),
     get: (id) => attempt(() => reads.get(id)),
     find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId)),
     claim: (wanted) => attempt(() => registered(() => claim(wanted))),
@@ -299,6 +253,7 @@ async function assemble(
       remote.begin(id)
       return stop
     },
+    listen: watchers.watchAll,
     overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
     expire: (limit, removeObjects) => attempt(() => expiry.expire(limit, removeObjects)),
     openCounts: () => attempt(() => upkeep.openCounts()),

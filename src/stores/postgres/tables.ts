@@ -15,6 +15,7 @@ export interface Tables {
   dueCounts: string
   nodes: string
   nodeNumbers: string
+  slots: string
   records: string
   audit: string
 }
@@ -33,6 +34,7 @@ export function tablesOf(schema: string): Tables {
     dueCounts: `${quoted}.due_counts`,
     nodes: `${quoted}.nodes`,
     nodeNumbers: `${quoted}.node_numbers`,
+    slots: `${quoted}.slots`,
     records: `${quoted}.records`,
     audit: `${quoted}.audit`,
   }
@@ -42,10 +44,15 @@ export function tablesOf(schema: string): Tables {
 export const dueSource = (table: string): string => `${table}.child, ${table}.held, ${table}.caller AS caller_hash`
 
 /** Inserts or corrects the rows in `due` of calls from an earlier part of the statement, all of one generation. */
-export function putDue(tables: Tables, generation: number, from: string, where = '', onConflict = CORRECT): string {
+export function putDue(
+  tables: Tables,
+  generation: number,
+  from: string,
+  { where = '', onConflict = CORRECT, unstarted = 'f.attempt = 0' } = {},
+): string {
   return `INSERT INTO ${tables.due} (id, generation, operation, tenant, owner, due_at, expires_at, child, queued)
     SELECT f.id, ${generation}, f.operation, w.tenant, w.owner, f.due_at, f.expires_at, f.child,
-      f.attempt = 0 AND NOT f.held
+      ${unstarted} AND NOT f.held
     FROM ${from} f JOIN ${tables.callers(generation)} w ON w.hash = f.caller_hash ${where}
     ON CONFLICT (id) DO ${onConflict}`
 }

@@ -8,7 +8,7 @@ import type { Advanced, Change } from '../../core/ports/store.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
 import type { OpenCalls } from './open-calls.ts'
-import { addToPast } from './past.ts'
+import { PAST_WITH_SENT } from './past.ts'
 import type { RecordWrites } from './records.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 
@@ -94,7 +94,7 @@ const SET: readonly { column: string; set?: string; read(change: Change): string
   { column: 'waiting', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
   { column: 'fault_kind', read: ({ outcome }) => faultIn(outcome)?.kind },
   { column: 'fault_code', read: ({ outcome }) => faultIn(outcome)?.code },
-  { column: 'past', set: addToPast('?'), read: ({ past }) => past && JSON.stringify(past) },
+  { column: 'past', set: PAST_WITH_SENT, read: ({ past }) => past && JSON.stringify(past) },
 ]
 
 /** The columns whose values depend on whether a caller was told of the call. */

@@ -3,7 +3,7 @@
  * file reads every open call. Only this process uses the file, so it is counted once when it is opened, and again after
  * a change that may have made the counts wrong.
  */
-import type { Instance } from '../../core/call/instance.ts'
+import { type Instance, isQueued, startsOf } from '../../core/call/instance.ts'
 import { isTerminal } from '../../core/call/state.ts'
 import { OwnerCounts } from '../../core/fairness/owner-counts.ts'
 import type { Change, OpenCounts } from '../../core/ports/store.ts'
@@ -40,16 +40,18 @@ export class OpenCalls {
   }
 
   /** Takes the instance as it is after the claim. */
-  claimed({ attempt, extras }: Instance): void {
-    if (attempt === 1 && !extras?.held) this.#queued--
+  claimed(instance: Instance): void {
+    if (startsOf(instance) === 1 && !instance.extras?.held) this.#queued--
   }
 
   /** Takes the applied change and the instance after it. */
-  advanced({ from, to, extras }: Change, after: Instance): void {
+  advanced({ from, to, settled, extras }: Change, after: Instance): void {
     const mayReopen = !from.every(isOpen)
     const mayLeaveTheQueue = extras !== undefined && after.attempt === 0
     if (mayReopen || mayLeaveTheQueue) this.doubt()
     else if (isTerminal(to)) this.#add(after, -1)
+    // It was handed back before its handler was started.
+    else if (settled !== undefined && extras && isQueued(after)) this.#queued++
   }
 
   counts(): OpenCounts {
@@ -58,10 +60,9 @@ export class OpenCalls {
   }
 
   #add(instance: Instance, calls: number): void {
-    const { operation, attempt, extras } = instance
     this.#byOwner.add(instance, calls)
-    add(this.#byOperation, operation, calls)
-    if (attempt === 0 && !extras?.held) this.#queued += calls
+    add(this.#byOperation, instance.operation, calls)
+    if (isQueued(instance)) this.#queued += calls
   }
 
   #recount(): void {

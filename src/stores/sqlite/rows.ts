@@ -60,6 +60,7 @@ export interface InstanceRow {
   /** Of a call that ended with a fault. */
   fault_kind: string | null
   fault_code: string | null
+  called_by: string | null
   replay_of: string | null
   /** When the attempt that runs, or that ended the call, was begun. Null if that was at its acceptance. */
   begun_at: number | null
@@ -158,6 +159,7 @@ const VALUES: Readonly<Record<string, (instance: Instance) => string | number | 
   ended_at: ({ endedAt }) => endedAt,
   fault_kind: ({ outcome }) => faultIn(outcome)?.kind,
   fault_code: ({ outcome }) => faultIn(outcome)?.code,
+  called_by: ({ extras }) => extras?.calledBy,
   replay_of: ({ extras }) => extras?.replayOf,
 }
 

@@ -29,7 +29,7 @@ export function prepareUpkeep(db: Database, { owners, requests, decode, archive 
   const remove = db.prepare<[string], EntryRow>(`DELETE FROM instances WHERE id = ? RETURNING ${ENTRY_COLUMNS}`)
   const open = db.prepare<[], CountedRow>(
     `SELECT owners.tenant, owners.owner, operation, count(*) AS open,
-       sum(attempt = 0 AND (extras IS NULL OR extras ->> 'held' IS NULL)) AS queued
+       sum(attempt = ifnull(extras ->> 'unbegun', 0) AND (extras IS NULL OR extras ->> 'held' IS NULL)) AS queued
      FROM instances INDEXED BY instances_open JOIN owners ON owners.ref = instances.owner
      WHERE ended = 0 GROUP BY instances.owner, operation`,
   )

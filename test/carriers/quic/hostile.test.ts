@@ -5,6 +5,7 @@ import { createServer, jsonSchema, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
 import { encodeRecord } from '../../../src/wire/frames/records.ts'
 import { describeWith, pythonClients, quicLibrary, together } from '../../engines/engines.ts'
+import { freePort } from '../../engines/free-port.ts'
 import { verifies } from '../../requirements.ts'
 import { temporaryFolder } from '../../scenarios/server.ts'
 import { certificate, connectHttp3, connectRaw } from './client.ts'
@@ -225,7 +226,9 @@ describeWith(together(quicLibrary, pythonClients), 'hostile clients of QUIC', ()
   })
 
   test('the TCP port of the same number stays free for HTTPS', async () => {
-    const { port } = await startQuicSite({ operations })
+    // Chosen before: of a port that the system chose for UDP, TCP may be in use by another program.
+    const port = await freePort()
+    await startQuicSite({ operations, quic: { port } })
 
     const tcp = createTcpServer().listen(port, '127.0.0.1')
     await once(tcp, 'listening')

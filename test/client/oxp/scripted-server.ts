@@ -5,12 +5,20 @@ import { text } from 'node:stream/consumers'
 import { OxpError } from 'callplane/client/oxp'
 import { expect, onTestFinished } from 'vitest'
 
+/** The members of a call that tests read: of OXP as the body itself, or below `request`. */
+export interface SentBody {
+  $schema?: string
+  request?: SentBody
+  call_id?: string
+  input?: unknown
+}
+
 export interface Received {
   method: string
   path: string
   headers: IncomingMessage['headers']
-  // biome-ignore lint/suspicious/noExplicitAny: tests read any members they expect.
-  body: any
+  /** Parsed. */
+  body: SentBody
 }
 
 /** A JSON response, or a function that writes one. */
@@ -30,7 +38,7 @@ export async function startScripted(...script: readonly Scripted[]): Promise<Scr
   const server = createServer(async (message, response) => {
     const { method = '', url = '', headers } = message
     const sent = await text(message)
-    const request = { method, path: url, headers, body: sent === '' ? undefined : JSON.parse(sent) }
+    const request = { method, path: url, headers, body: sent === '' ? {} : (JSON.parse(sent) as SentBody) }
     received.push(request)
     const next = script[Math.min(received.length, script.length) - 1]
     if (typeof next === 'function') next(response, request)

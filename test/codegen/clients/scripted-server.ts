@@ -4,13 +4,19 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
+/** A call as a client sends it. */
+export interface SentEnvelope {
+  op?: string
+  args?: Record<string, unknown>
+  ctx?: Record<string, unknown>
+}
+
 export interface Received {
   method: string
   path: string
   headers: IncomingHttpHeaders
-  /** Parsed, if it is JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: an envelope
-  body: any
+  /** Empty if the body is not JSON. */
+  body: SentEnvelope
   atMs: number
 }
 
@@ -41,7 +47,7 @@ export async function startScript(
       method: incoming.method ?? '',
       path: incoming.url ?? '',
       headers: incoming.headers,
-      body: json ? JSON.parse(sent) : sent,
+      body: json ? (JSON.parse(sent) as SentEnvelope) : {},
       atMs: performance.now(),
     }
     received.push(request)

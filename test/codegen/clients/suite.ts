@@ -132,7 +132,9 @@ export function describeClient(name: string, teller: () => Teller): void {
       expect(told[6]).toMatchObject({ fault: 'RESULT_IS_A_FILE' })
       expect(told[7]).toEqual({ frames: numbersTo(100) })
       expect(told[8]).toEqual({ frames: numbersTo(2) })
-      expect(told[9].operations[0]).toBe(told[9].operations[1])
+      const [first, second] = told[9]?.operations ?? []
+      expect(first).toEqual(expect.any(Number))
+      expect(second).toBe(first)
       expect(told[10]).toMatchObject({ fault: 'NOT_FOUND', status: 404 })
     })
 
@@ -162,15 +164,15 @@ export function describeClient(name: string, teller: () => Teller): void {
         { do: 'call', op: 'v1:reports.forever', timeoutMs: 300 },
       ])
       const later = await teller().tell(proxy.url, [
-        { do: 'resume', id: told[0].id, next: 'result' },
+        { do: 'resume', id: told[0]?.id ?? 'none', next: 'result' },
         { do: 'resume', id: 'kept', next: 'cancel' },
       ])
 
       expect(told[0]).toMatchObject({ result: { rows: 3 } })
-      expect(told[0].progress.at(-1)).toMatchObject({ state: 'complete' })
+      expect(told[0]?.progress?.at(-1)).toMatchObject({ state: 'complete' })
       expect(told[1]).toMatchObject({ fault: 'CANCELED' })
       expect(told[3]).toMatchObject({ fault: 'DEADLINE_EXCEEDED', hasId: true })
-      expect(later[0]).toMatchObject({ id: told[0].id, result: { rows: 3 } })
+      expect(later[0]).toMatchObject({ id: told[0]?.id, result: { rows: 3 } })
       expect(later[1]).toEqual({ id: 'kept', cancel: 'error' })
     })
   })
@@ -220,8 +222,8 @@ export function describeClient(name: string, teller: () => Teller): void {
 
       expect(told[0]).toEqual({ frames: numbersTo(40) })
       expect(proxy.requests.filter((request) => request.includes('after='))).toHaveLength(1)
-      expect(told[1].frames.slice(-40)).toEqual(numbersTo(40))
-      expect(told[1].frames.length).toBeGreaterThan(40)
+      expect(told[1]?.frames?.slice(-40)).toEqual(numbersTo(40))
+      expect(told[1]?.frames?.length).toBeGreaterThan(40)
       expect(told[2]).toMatchObject({ fault: 'STREAM_BROKEN', retryable: true })
     })
 

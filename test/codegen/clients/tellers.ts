@@ -37,8 +37,13 @@ export interface Setup {
   retries?: number
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a program printed
-export type Told = any
+/** What a program printed of one wish. Other members are compared as a whole. */
+export interface Told {
+  id?: string
+  frames?: unknown[]
+  operations?: unknown[]
+  progress?: unknown[]
+}
 
 export interface Finished {
   code: number | null
@@ -72,7 +77,7 @@ function startTeller(command: Command): Teller {
       child.stdin.write(`${JSON.stringify([url, setup, wishes])}\n`)
       const { value, done } = await lines.next()
       if (done) throw new Error(`The client ended:\n${await complaints}`)
-      return JSON.parse(value)
+      return JSON.parse(value) as Told[]
     },
     async end() {
       child.stdin.end()

@@ -11,6 +11,13 @@ export const texts = {
   signingIn: 'Signing in…',
   oidc: (name: string | undefined) => `Continue with ${name ?? 'your identity provider'}`,
   or: 'or',
+  /** Why the server sent the person back from the identity provider without a code. */
+  providerProblems: {
+    denied: 'You did not sign in at the identity provider.',
+    forbidden: 'The identity provider knows you, but you may not use this console. Ask its operator for access.',
+    expired: 'The sign-in took too long, or was used before. Start it again.',
+    failed: 'The identity provider could not be asked. Try again; the log of the server has the reason.',
+  } as Readonly<Record<string, string>>,
   linkProblem: 'A link works once, for ten minutes. Start the server again, or ask it for a new link.',
   again: {
     title: 'Your session has ended',

@@ -1,10 +1,12 @@
 /** Tells a caller what a call would get, without making it. */
+import { type Caller, ownerOf } from '../../../core/call/caller.ts'
 import type { JsonObject, JsonValue } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { isKeyed } from '../../../core/operation/keyed.ts'
 import type { Operation, OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
+import type { Store } from '../../../core/ports/store.ts'
 import type { Checking, MediaNote, Problem } from '../../admit/checking.ts'
 import type { Registry } from '../../registry.ts'
 import { MAX_PAGE, record, TEXT } from '../shapes.ts'
@@ -12,6 +14,7 @@ import { MAX_PAGE, record, TEXT } from '../shapes.ts'
 export interface CheckParts {
   registry: Pick<Registry, 'resolve'>
   checking: Checking
+  store: Pick<Store, 'calls'>
   clock: Clock
 }
 
@@ -42,6 +45,9 @@ export interface Check {
   refusal?: { code: string; message: string; retryAfterMs?: number }
 }
 
+/** Of the newest calls, if the caller has very many. */
+const MOST_LOOKED_AT = 20_000
+
 const NOTE = record(
   { name: TEXT, mimeType: TEXT, bytes: { type: 'integer', minimum: 0 }, ref: { type: 'string', maxLength: 8192 } },
   ['name', 'mimeType'],
@@ -66,21 +72,35 @@ export function checkCall(parts: () => CheckParts): OperationDefinition {
       type: 'object',
       required: ['valid', 'errors', 'verdict', 'missing', 'effects', 'risk'],
     }),
-    async run({ op, args, media = [] }, { caller }) {
-      const { registry, checking, clock } = parts()
+    async run({ op, args, media = [], key }, { caller }) {
+      const { registry, checking, clock, store } = parts()
       const found = registry.resolve(op, clock.now())
       const { errors, refusal, ...seen } = await checking.check(found, caller, { op, args, media })
-      const effects = effectsOf(found)
+      const joined = key === undefined ? undefined : await joinedBy(store, caller, found, key)
       return {
         valid: errors.length === 0,
         errors,
         ...seen,
-        effects,
+        ...(joined !== undefined && { wouldJoin: joined }),
+        effects: effectsOf(found),
         risk: found.risk,
         ...(refusal && { refusal: refusalOf(refusal) }),
       }
     },
   })
+}
+
+/** The caller's call of the same operation with this key. */
+async function joinedBy(
+  { calls }: Pick<Store, 'calls'>,
+  caller: Caller,
+  of: Operation,
+  idempotencyKey: string,
+): Promise<string | undefined> {
+  if (!isKeyed(of)) return undefined
+  const filter = { owner: ownerOf(caller), operation: of.name.full, idempotencyKey }
+  const page = await calls.page({ tenant: caller.tenant, filter, limit: 1, scan: MOST_LOOKED_AT })
+  return page.calls[0]?.id
 }
 
 function refusalOf({

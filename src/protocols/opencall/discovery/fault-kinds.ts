@@ -36,7 +36,7 @@ export const KINDS: Readonly<Record<FaultKind, Meaning>> = {
   'credential-expired': ['The credential of the server for the tool has expired.', 'Call again in a moment.'],
   'approval-pending': ['The call waits for an approval.', 'Call again once a person has approved it.'],
   'approval-denied': ['A person denied the call.', 'Do not call again without a new reason.'],
-  'approval-expired': ['Nobody decided about the call in time.', 'Call again to ask once more.'],
+  'approval-expired': ['The approval was not decided in time.', 'Call again to request a new approval.'],
   'outcome-unknown': [
     'The call was cut off. It may have had its effect.',
     'Check the effect before you call again with another idempotency key.',

@@ -5,21 +5,20 @@
  */
 import type { Instance } from '../../../core/call/instance.ts'
 import { Fault } from '../../../core/fault.ts'
-import type { Acceptance, AcceptMore, Alias, Created, Taken } from '../../../core/ports/store.ts'
+import type { Acceptance, AcceptMore, Created } from '../../../core/ports/store.ts'
 import { isDuplicate, SendAgain } from '../connect/failures.ts'
 import { type Decided, type Session, type Statement, statement, transaction } from '../connect/session.ts'
-import { type Generations, perGeneration, perList } from '../generations/generations.ts'
+import { type Generations, perGeneration } from '../generations/generations.ts'
 import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { encodeArray } from '../sql/arrays.ts'
-import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
 import type { Callers } from './callers.ts'
-import { createInserts, currentOf, type Insert, type InsertKind, type Inserts, isNew } from './inserts.ts'
-import { requestKey } from './keys.ts'
+import { createInserts, currentOf, type Insert, type InsertKind, type Inserts } from './inserts.ts'
 import type { CallReads } from './reads.ts'
-import { ALIAS, type CallRow, type Encoded, encodeAliasFixed, encodeCall, isUsual } from './rows.ts'
+import { type Encoded, encodeCall, isUsual } from './rows.ts'
+import { YieldedIds } from './yielded-ids.ts'
 
 const CREATED: Created = { kind: 'created' }
 const RECORDS_DIFFER: Acceptance = { kind: 'records-differ' }
@@ -52,13 +51,12 @@ export class AcceptedCalls {
   readonly #standing: Statement
   /** Those of some calls that are in a generation. */
   readonly #present: (generation: number) => Statement
-  readonly #vacateCall: (generation: number) => Statement
-  readonly #vacateAlias: (generation: number) => Statement
-  readonly #insertAlias: (generation: number) => Statement
+  readonly #yielded: YieldedIds
 
   constructor(parts: AcceptanceParts) {
     this.#parts = parts
-    const { tables, generations } = parts
+    const { tables } = parts
+    this.#yielded = new YieldedIds(parts)
     this.#fresh = this.#kind('fresh')
     this.#queued = this.#kind('queued')
     this.#rare = this.#kind('rare')
@@ -67,31 +65,6 @@ export class AcceptedCalls {
     )
     this.#standing = statement(`SELECT EXISTS (SELECT FROM ${tables.nodes} WHERE node = $1) AS member,
       (${currentOf(tables)}) AS current`)
-    // The new request id contains the instance id, so no caller can have chosen it. An entry keeps the id it was made for.
-    this.#vacateCall = perGeneration((generation) =>
-      statement(`UPDATE ${tables.calls(generation)} SET request_key = $3, request_id = 'yielded:' || id,
-        revision = revision + 1,
-        audit = CASE WHEN audit IS NOT NULL THEN left(audit, -1) || CASE audit WHEN '{}' THEN '' ELSE ',' END || $4 || '}' END
-      WHERE id = $1 AND request_key = $2`),
-    )
-    this.#vacateAlias = perGeneration((generation) =>
-      statement(`DELETE FROM ${tables.calls(generation)} WHERE request_key = $2 AND alias_of = $1`),
-    )
-    // By the generation of the call. The row itself goes to the current one.
-    const insertAlias = perList(generations, () =>
-      perGeneration((generation) =>
-        statement(`INSERT INTO ${tables.calls(generations.current)} (id, request_key, request_id, fixed,
-            expires_at, keep_until, alias_of, created_at, operation, state,
-            revision, attempt, settled, failures, stop_requested, told, child, held)
-          SELECT u.request_key, u.request_key, $2, $3, $4, $4, c.id, $5, '', '${ALIAS}',
-            0, 0, 0, 0, false, false, false, false
-          FROM ${tables.calls(generation)} c, (SELECT $1::uuid AS request_key) u
-          WHERE c.id = $6 AND c.alias_of IS NULL AND ${isNew(tables, generations, { request_key: 'ARRAY[$1::uuid]' })}
-          FOR KEY SHARE OF c
-          ON CONFLICT DO NOTHING RETURNING id`),
-      ),
-    )
-    this.#insertAlias = (generation) => insertAlias()(generation)
   }
 
   accept(instance: Instance, more?: AcceptMore): Promise<Acceptance> {
@@ -113,16 +86,6 @@ export class AcceptedCalls {
     const recordLanes = (more.records ?? []).map(({ key }) => `record ${key}`)
     const over = more.over === undefined ? [] : [more.over]
     return writes.add(shape, call, { lanes: [...new Set([...lanes, ...over, ...recordLanes])] })
-  }
-
-  alias(alias: Alias): Promise<Created | Taken> {
-    const key = requestKey(alias.tenant, alias.owner, alias.requestId)
-    const shape: Shape<Alias, Created | Taken> = {
-      key: `alias ${key}`,
-      most: 1,
-      run: (session, [item]) => this.#insertOne(session, item as Item<Alias, Created | Taken>, key),
-    }
-    return this.#parts.writes.add(shape, alias, { lanes: [key, alias.instanceId] })
   }
 
   #kind(kind: InsertKind): Kind {
@@ -265,7 +228,7 @@ export class AcceptedCalls {
         // A repeat after a lost answer finds its own row, and must not look at records that it has changed itself.
         if (item.uncertain && (await this.#parts.reads.one(session, instance.id))) return refuse(CREATED)
         if (!(await this.#parts.records.apply(session, records))) return refuse(RECORDS_DIFFER)
-        await this.#vacate(session, key, instance, over)
+        await this.#yielded.vacate(session, key, instance, over)
       }
       const { rows } = await session.query(patient, valuesOf([item], patient, node))
       if (rows.length === 0) {
@@ -284,41 +247,6 @@ export class AcceptedCalls {
     if (!('instance' in decided) || decided.instance.id !== over) return decided
     return { ...decided, instance: (await this.#parts.reads.one(session, over)) ?? decided.instance }
   }
-
-  async #vacate(session: Session, key: string, instance: Instance, over: string): Promise<void> {
-    const { tenant, owner, requestId } = instance
-    const { reads, generations } = this.#parts
-    const yielded = requestKey(tenant, owner, `yielded:${over}`)
-    const entry = `"requestId":${JSON.stringify(requestId)}`
-    const standing = (await reads.rows(session, [over])).get(over)
-    if (!standing) return
-    const { count } = await session.query(this.#vacateCall(standing.generation), [over, key, yielded, entry])
-    // It has the request id, and was not there: it moved to another generation since it was read.
-    if (count === 0 && requestKeyOf(standing) === key) throw new SendAgain()
-    for (const generation of generations.live) await session.query(this.#vacateAlias(generation), [over, key])
-  }
-
-  async #insertOne(session: Session, item: Item<Alias, Created | Taken>, key: string): Promise<void> {
-    const { requestId, instanceId, expiresAt } = item.value
-    const { reads, now, generations } = this.#parts
-    const { current } = generations
-    const target = (await reads.rows(session, [instanceId])).get(instanceId)
-    if (target) {
-      const texts = [encodeText(requestId), encodeAliasFixed(item.value)]
-      const values = [key, ...texts, expiresAt, now(), instanceId]
-      const { rows } = await session.query(this.#insertAlias(target.generation), values)
-      if (rows.length > 0) return item.done(CREATED)
-    }
-    const instance = await reads.holderOf(session, key)
-    const isOurs = item.uncertain && instance?.id === instanceId && instance.requestId === requestId
-    if (isOurs) return item.done(CREATED)
-    if (instance) return item.done({ kind: 'request-id-taken', instance })
-    // The generation was closed, or the call has moved, since it was read.
-    const moved = target && (await reads.rows(session, [instanceId])).get(instanceId)
-    if (moved) await generations.refresh(session)
-    if (moved && (moved.generation !== target.generation || generations.current !== current)) throw new SendAgain()
-    item.fail(new Fault('unavailable', 'The call that this one repeats was just removed. Send the call again.'))
-  }
 }
 
 function settle(item: AcceptItem, result: Acceptance | Fault): void {
@@ -335,10 +263,6 @@ function valuesOf(items: readonly AcceptItem[], { columns }: Insert, node: numbe
   )
   values.push(node)
   return values
-}
-
-function requestKeyOf({ tenant, owner, request_id }: CallRow): string {
-  return requestKey(decodeText(tenant), decodeText(owner), decodeText(request_id))
 }
 
 function lanesOf({ instance, requestKey: key, keyHash }: Encoded): string[] {

@@ -15,7 +15,7 @@ import { dueSource, KEPT, putDue, removeDue, type Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
 import { changeInPlace } from './in-place.ts'
-import { addToPast } from './past.ts'
+import { PAST_WITH_SENT } from './past.ts'
 import type { CallReads } from './reads.ts'
 import { type CallRow, COLUMN_NAMES, codeIn, columnsOf, decodeCall, letterOf, lettersOf } from './rows.ts'
 
@@ -254,7 +254,7 @@ const SET: readonly {
   { name: 'waiting', type: 'text', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
   { name: 'fault_kind', type: 'text', read: ({ outcome }) => faultIn(outcome)?.kind },
   { name: 'fault_code', type: 'text', read: ({ outcome }) => codeIn(outcome) },
-  { name: 'past', type: 'text', set: addToPast('u.past'), read: ({ past }) => past && JSON.stringify(past) },
+  { name: 'past', type: 'text', set: PAST_WITH_SENT, read: ({ past }) => past && JSON.stringify(past) },
 ]
 
 /** Bits of a shape, beside those of the columns. */
@@ -317,6 +317,7 @@ function updateOf(tables: Tables, generation: number, change: Change, known: boo
   if (change.extras) {
     columns.push({ name: 'held', type: 'bool', read: (marked) => marked.change.extras?.held === true })
     set.push('held = u.held')
+    columns.push({ name: 'unbegun', type: 'bool', read: ({ change }) => hasNotBegun(change) })
   }
   if (waiting === null) set.push('waiting = NULL', 'answer = NULL')
   if (releaseKey) set.push('key_hash = NULL')
@@ -334,12 +335,18 @@ function updateOf(tables: Tables, generation: number, change: Change, known: boo
     const text = `WITH changed AS (${update} ${where} RETURNING c.id) ${removeDue(tables, 'changed')}`
     return { ...statement(text), columns }
   }
+  const unstarted = change.extras ? '(f.attempt = 0 OR f.unbegun)' : 'f.attempt = 0'
   const changed = `${update} JOIN ${tables.callers(generation)} k ON true
     ${where} AND c.mark IS DISTINCT FROM u.mark AND k.hash = c.caller
-    RETURNING ${columnsOf(generation)}, ${dueSource('c')}`
-  const due = ends ? removeDue(tables, 'changed') : putDue(tables, generation, 'changed')
+    RETURNING ${columnsOf(generation)}, ${dueSource('c')}${change.extras ? ', u.unbegun' : ''}`
+  const due = ends ? removeDue(tables, 'changed') : putDue(tables, generation, 'changed', { unstarted })
   const text = `WITH changed AS (${changed}), due AS (${due}) SELECT ${COLUMN_NAMES} FROM changed`
   return { ...statement(text), columns }
+}
+
+/** Its handler was never started. */
+function hasNotBegun({ attempt, extras }: Change): boolean {
+  return attempt !== undefined && attempt === extras?.unbegun
 }
 
 function keepUntilIn({ keepUntil, untold }: Change): string {

@@ -101,7 +101,7 @@ function insertsOf(tables: Tables, generations: Generations, kind: InsertKind, u
     return { generation, plain: make(text), patient: make(`${text} ON CONFLICT DO NOTHING RETURNING id`) }
   }
   const returned = `RETURNING c.id, c.operation, c.due_at, c.expires_at, c.attempt, c.state, ${dueSource('c')}`
-  const queued = putDue(tables, generation, 'new', `WHERE f.state IN (${OPEN})`)
+  const queued = putDue(tables, generation, 'new', { where: `WHERE f.state IN (${OPEN})` })
   return {
     generation,
     plain: make(`WITH new AS (${head} ${where} ${returned}) ${queued}`),

@@ -3,8 +3,16 @@
 /** A call that is cut off again and again has only its first attempts here. */
 const MAX_BYTES = 16_000
 
-/** The value of the column after `entry`, which is an expression, was added. The table is `c`. */
-export function addToPast(entry: string): string {
+const STARTED_AT = 'coalesce(c.begun_at, c.created_at)'
+
+/**
+ * The value of the column after an attempt was added, which the change has as JSON in `u.past`. If it has a start of its
+ * own, that comes later in the text and is the one that counts. The table is `c`.
+ */
+export const PAST_WITH_SENT = addToPast(`'{"startedAt":' || ${STARTED_AT} || ',' || substr(u.past, 2)`)
+
+/** `entry` is an expression. */
+function addToPast(entry: string): string {
   return `CASE WHEN coalesce(octet_length(c.past), 0) < ${MAX_BYTES} THEN coalesce(c.past || ',', '') || ${entry} ELSE c.past END`
 }
 
@@ -15,7 +23,7 @@ export const STARTS = `c.attempt - coalesce(substring(c.extras FROM '"unbegun":(
 const UNDER_WAY = 'c.attempt > c.settled AND (c.begun_at IS NOT NULL OR c.attempt = 1)'
 
 const CUT_OFF = `format('{"attempt":%s,"outcome":"cut-off","startedAt":%s,"endedAt":%s}',
-  ${STARTS}, coalesce(c.begun_at, c.created_at), c.due_at)`
+  ${STARTS}, ${STARTED_AT}, c.due_at)`
 
 /** The value of the column when a worker takes the call. */
 export const PAST_OF_TAKEN = `CASE WHEN ${UNDER_WAY} THEN ${addToPast(CUT_OFF)} ELSE c.past END`

@@ -213,16 +213,14 @@ export const OPTIONAL_COLUMNS: readonly OptionalColumns[] = [
     isUsual: (call) => call.keyHash === undefined,
   },
   {
-    columns: [
-      { name: 'fixed', type: 'text', usual: 'NULL', read: (call) => call.fixed },
-      { name: 'parent', type: 'uuid', usual: 'NULL', read: ({ instance }) => idIn(instance.parentId) },
-    ],
+    columns: [{ name: 'fixed', type: 'text', usual: 'NULL', read: (call) => call.fixed }],
     isUsual: (call) => call.fixed === null,
   },
   {
     columns: [
       { name: 'extras', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.extras) },
       { name: 'held', type: 'bool', usual: 'false', read: ({ instance }) => instance.extras?.held === true },
+      { name: 'called_by', type: 'uuid', usual: 'NULL', read: ({ instance }) => idIn(instance.extras?.calledBy) },
       { name: 'replay_of', type: 'uuid', usual: 'NULL', read: ({ instance }) => idIn(instance.extras?.replayOf) },
     ],
     isUsual: ({ instance }) => instance.extras === undefined,

@@ -67,7 +67,7 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
   const pages = {
     id: pageBy(''),
     failed: pageBy('AND c.fault_kind IS NOT NULL'),
-    parent: pageBy('AND c.parent = $14::uuid'),
+    parent: pageBy('AND c.called_by = $14::uuid'),
     replayed: pageBy('AND c.replay_of = $15::uuid'),
     // The newest of each caller first, so that the calls of a busy one are not all read.
     callers: perGeneration((generation) =>
@@ -86,7 +86,7 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
     return {
       id: some(''),
       failed: some('AND c.fault_kind IS NOT NULL'),
-      parent: some('AND c.parent = $14::uuid'),
+      parent: some('AND c.called_by = $14::uuid'),
       replayed: some('AND c.replay_of = $15::uuid'),
       callers: counting(
         (generation) => `FROM ${callers(generation)} k CROSS JOIN LATERAL (

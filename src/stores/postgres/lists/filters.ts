@@ -31,7 +31,7 @@ export const CONDITION = [
   '($11::text[] IS NULL OR c.fault_kind = ANY ($11))',
   '($12::text IS NULL OR strpos(c.fixed, $12) > 0)',
   '($13::text IS NULL OR c.key_hash IS NOT NULL AND strpos(c.fixed, $13) > 0)',
-  '($14::uuid IS NULL OR c.parent = $14)',
+  '($14::uuid IS NULL OR c.called_by = $14)',
   '($15::uuid IS NULL OR c.replay_of = $15)',
   `($16::integer IS NULL OR ${STARTS} >= $16)`,
   '($17::bigint IS NULL OR coalesce(c.ended_at, $4::bigint) - c.created_at >= $17)',

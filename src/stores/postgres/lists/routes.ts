@@ -39,7 +39,7 @@ export function createRoutes({ calls, callers }: Tables): ChooseRoute {
     )
   const lastById = last('')
   const lastFailed = last('AND c.fault_kind IS NOT NULL')
-  const lastOfParent = last('AND c.parent = $4::uuid')
+  const lastOfParent = last('AND c.called_by = $4::uuid')
   const lastReplayed = last('AND c.replay_of = $4::uuid')
   const sizes = perGeneration((generation) =>
     statement(`SELECT c.id, octet_length(c.args) + coalesce(octet_length(c.outcome), 0) AS bytes

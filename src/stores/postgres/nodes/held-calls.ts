@@ -25,6 +25,10 @@ export class HeldCalls {
     return this.#byId.get(id)
   }
 
+  ids(): string[] {
+    return this.#byId.keys()
+  }
+
   /** This node has accepted the call with a lease, or claimed it. */
   took(instance: Instance, generation: number, node: number | null): void {
     if (isRun(instance)) this.#byId.set(instance.id, { instance, generation, node })

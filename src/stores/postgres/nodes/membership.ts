@@ -1,12 +1,12 @@
 /**
- * This node among the others on the store: it says that it is alive, follows the database's clock, and takes over the
- * calls of nodes that are dead. A node that others took for dead gets a new number.
+ * This node among the others on the store: it says that it is alive, follows the database's clock, and looks for nodes
+ * that are dead. A node that others took for dead gets a new number.
  */
 import type { JsonValue } from '../../../core/json.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import { changeInPlace, type PlaceParts } from '../calls/in-place.ts'
 import { OPEN } from '../calls/rows.ts'
-import { type Session, statement, transaction } from '../connect/session.ts'
+import { type Session, statement } from '../connect/session.ts'
 import { listOfGenerations, perGeneration } from '../generations/generations.ts'
 import { encodeArray } from '../sql/arrays.ts'
 import { encodeId } from '../sql/ids.ts'
@@ -18,11 +18,13 @@ import type { Batches } from '../writes/batches.ts'
 import type { AboutNode } from './about-node.ts'
 import type { DatabaseClock } from './database-clock.ts'
 import type { FreshCalls } from './fresh-calls.ts'
+import type { Takeover } from './takeover.ts'
 
 export interface MembershipParts extends PlaceParts {
   tables: Tables
   writes: Batches
   fresh: FreshCalls
+  takeover: Takeover
   about: AboutNode
   clock: Clock
   databaseClock: DatabaseClock
@@ -52,8 +54,6 @@ export class Membership {
   readonly #join
   readonly #beat
   readonly #leave
-  readonly #bury
-  readonly #inherit
   readonly #register
   readonly #others
   readonly #list
@@ -77,17 +77,10 @@ export class Membership {
         ${listOfGenerations(tables)} AS generations,
         ARRAY(SELECT node FROM ${nodes} WHERE alive_until < $5 AND node <> $1) AS dead`)
     this.#leave = statement(`DELETE FROM ${nodes} WHERE node = $1`)
-    // Waits for the accepts that hold the row, so that none of them is missed by the next statement.
-    this.#bury = statement(`DELETE FROM ${nodes} WHERE node = $1 AND alive_until < $2 RETURNING low`)
-    const open = (generation: number) => `SELECT c.id, c.operation, c.due_at, c.expires_at, c.attempt, ${dueSource('c')}
-      FROM ${tables.calls(generation)} c`
-    this.#inherit = perGeneration((generation) =>
-      statement(`WITH found AS (${open(generation)} WHERE id >= $2 AND node = $1 AND state IN (${OPEN}))
-        ${putDue(tables, generation, 'found', '', 'NOTHING')}`),
-    )
     this.#register = perGeneration((generation) =>
       statement(`WITH found AS (
-          ${open(generation)} WHERE id = ANY ($1::uuid[]) AND state IN (${OPEN}) FOR NO KEY UPDATE
+          SELECT c.id, c.operation, c.due_at, c.expires_at, c.attempt, ${dueSource('c')}
+          FROM ${tables.calls(generation)} c WHERE id = ANY ($1::uuid[]) AND state IN (${OPEN}) FOR NO KEY UPDATE
         ) ${putDue(tables, generation, 'found')} RETURNING id`),
     )
     this.#others = statement(`SELECT counts FROM ${nodes} WHERE node <> $1 AND alive_until >= $2`)
@@ -106,7 +99,7 @@ export class Membership {
 
   /** Tells the others that this node is here, and looks for dead ones. Timers and tests call it. */
   async beat(): Promise<void> {
-    const { writes, fresh, about, databaseClock, clock, serverTime, generations } = this.#parts
+    const { writes, fresh, takeover, about, databaseClock, clock, serverTime, generations } = this.#parts
     await this.registerAll(fresh.due(databaseClock.now()))
     const low = fresh.raiseLow(databaseClock.now())
     const counts = JSON.stringify(fresh.counts())
@@ -123,7 +116,7 @@ export class Membership {
       if (row && !row.alive) await this.#rejoin(session)
       if (row?.generations !== generations.version) await generations.refresh(session)
     })
-    for (const node of dead) await alone(writes, 'inherit', (session) => this.#takeOver(session, node))
+    for (const node of dead) await alone(writes, 'inherit', (session) => takeover.ofSilent(session, node))
   }
 
   /** Writes the rows in `due` of calls that this node accepted. */
@@ -215,22 +208,5 @@ export class Membership {
     await this.#joinAs(session)
     fresh.clear()
     log?.warn({ before, node: this.#number }, 'other nodes took this one for dead; it goes on under a new number')
-  }
-
-  /** Two nodes may do this at once: one of them finds the dead node's row. */
-  #takeOver(session: Session, node: number): Promise<void> {
-    const { databaseClock, generations, log } = this.#parts
-    return transaction(session, async () => {
-      const { rows } = await session.query<{ low: string }>(this.#bury, [node, databaseClock.now()])
-      const [row] = rows
-      if (!row) return { commit: false, value: undefined }
-      // After the row is gone, the node can accept nothing more. So a list that is read now has all its generations.
-      await generations.refresh(session)
-      let count = 0
-      for (const generation of generations.live)
-        count += (await session.query(this.#inherit(generation), [node, row.low])).count
-      log?.warn({ node, calls: count }, 'a node is dead; its calls are handed out when their leases are over')
-      return { commit: true, value: undefined }
-    })
   }
 }

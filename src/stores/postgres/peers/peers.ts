@@ -78,6 +78,14 @@ export class NodePeers implements Peers {
     this.#slots.renumbered()
   }
 
+  /** Slots of these operations are free, because the node that had them is gone. */
+  freed(operations: readonly string[]): void {
+    for (const operation of operations) {
+      this.#slots.heard(operation)
+      this.#tell('all', ['slots', operation])
+    }
+  }
+
   /** Gives back what this node has taken. */
   async end(): Promise<void> {
     await Promise.all([this.#slots.end(), this.#tokens.end()])

@@ -102,9 +102,9 @@ export function createClaim(parts: ClaimParts) {
       SELECT id, generation, tenant, owner, due_at FROM ${due} WHERE operation = mine.operation AND child AND due_at <= $2 AND expires_at > $2
       ORDER BY due_at LIMIT $3) AS heads ORDER BY heads.due_at LIMIT $3`)
   /**
-   * `removes`: this node holds the call as if it had accepted it, and its row in `due` goes. The lock on the node's row
-   * keeps others from taking over its calls meanwhile. Otherwise the row moves to the end of the lease, which makes a new
-   * entry in each of its indexes.
+   * The call names this node as its holder, as if it had accepted it. `removes`: its row in `due` goes. The lock on the
+   * node's row keeps others from taking over its calls meanwhile. Otherwise the row moves to the end of the lease, which
+   * makes a new entry in each of its indexes.
    */
   const takes = (removes: boolean) =>
     perGeneration((generation) => {
@@ -113,11 +113,11 @@ export function createClaim(parts: ClaimParts) {
       const taken = 'id = ANY (ARRAY(SELECT id FROM taken))'
       return statement(`WITH ${me}open AS (
         SELECT id, node FROM ${calls} WHERE id = ANY ($1::uuid[]) AND due_at <= $2 AND expires_at > $2
-          AND state IN (${OPEN}) ${removes ? 'AND EXISTS (SELECT FROM me)' : 'AND $5::integer IS NOT NULL'}
+          AND state IN (${OPEN}) ${removes ? 'AND EXISTS (SELECT FROM me)' : ''}
         FOR NO KEY UPDATE SKIP LOCKED
       ), taken AS (
         UPDATE ${calls} c SET state = CASE c.state WHEN 's' THEN c.state ELSE 'p' END, revision = c.revision + 1,
-          attempt = c.attempt + 1, due_at = $3, mark = $4, begun_at = $2, past = ${PAST_OF_TAKEN} ${removes ? ', node = $5' : ''}
+          attempt = c.attempt + 1, due_at = $3, mark = $4, node = $5, begun_at = $2, past = ${PAST_OF_TAKEN}
         FROM open, ${tables.callers(generation)} k
         WHERE c.id = open.id AND k.hash = c.caller RETURNING ${columnsOf(generation)}, open.node AS accepted_by
       ), ${removes ? `gone AS (DELETE FROM ${due} WHERE ${taken})` : `moved AS (UPDATE ${due} SET due_at = $3, queued = false WHERE ${taken})`}
@@ -307,7 +307,7 @@ export function createClaim(parts: ClaimParts) {
   return (claim: Claim): Promise<Claimed> => alone(claims, 'claim', (session) => run(session, claim))
 }
 
-/** `node` is this one if the row in `due` was removed. */
+/** `node` is this one. */
 type TakenRow = CallRow & { accepted_by?: number | null }
 
 function freshOf({ id, operation, tenant, owner }: Place, { at, leaseMs }: Sent): FreshFields {

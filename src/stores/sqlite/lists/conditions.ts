@@ -34,7 +34,7 @@ export function conditionsOf(tenant: string, filter: CallFilter, now: number): C
   if (code !== undefined) add('fault_code = ?', code)
   if (kinds) add(`fault_kind IN (${placesFor(kinds)})`, ...kinds)
   if (sessionId !== undefined) add('session_id = ?', sessionId)
-  if (parent !== undefined) add('parent_id = ?', parent)
+  if (parent !== undefined) add('called_by = ?', parent)
   if (replayOf !== undefined) add('replay_of = ?', replayOf)
   if (idempotencyKey !== undefined) add('idempotency_key = ?', idempotencyKey)
   if (filter.minStarts !== undefined) add(`${STARTS} >= ?`, filter.minStarts)

@@ -58,7 +58,7 @@ export function prepareRoutes(db: Database) {
   return (tenant: string, filter: CallFilter, range: Range, scan: number): Route => {
     const { parent, replayOf, owner } = filter
     if (filter.text !== undefined) return floorOfText(range, scan)
-    if (parent !== undefined) return floorIn('instances_by_parent', 'parent_id = ?', [parent], range, scan)
+    if (parent !== undefined) return floorIn('instances_by_parent', 'called_by = ?', [parent], range, scan)
     if (replayOf !== undefined) return floorIn('instances_by_replayed', 'replay_of = ?', [replayOf], range, scan)
     if (owner === undefined ? fewOfTenant.get(tenant) : fewOfOwner.get(tenant, owner)) {
       return { index: 'instances_by_owner' }

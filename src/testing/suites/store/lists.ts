@@ -40,7 +40,7 @@ export function describeLists({ describe, expect }: TestRunner, story: StoreStor
         parentId: sampleId(9),
         idempotencyKey: 'k1',
         lineage: [sampleId(9)],
-        extras: { rule: 'p.yaml#1', replayOf: sampleId(8) },
+        extras: { rule: 'p.yaml#1', calledBy: sampleId(9), replayOf: sampleId(8) },
         state: 'pending',
         attempt: 1,
         dueAt: clock.now() + 1_000,
@@ -90,7 +90,7 @@ export function describeLists({ describe, expect }: TestRunner, story: StoreStor
     })
 
     story('a tenant sees only its own calls, by whatever filter', async (store, clock) => {
-      const other = { tenant: 'other', owner: 'none|eve', parentId: sampleId(9), extras: { replayOf: sampleId(8) } }
+      const other = { tenant: 'other', owner: 'none|eve', extras: { calledBy: sampleId(9), replayOf: sampleId(8) } }
       await acceptAll(store, clock, [1, 3])
       const theirs = sampleInstance(clock.now(), { id: sampleId(2), ...other, args: { find: 'me' } })
       await store.accept(theirs)
@@ -124,7 +124,7 @@ export function describeLists({ describe, expect }: TestRunner, story: StoreStor
         make(4, { operation: 'v2:orders.get@2.0.0', idempotencyKey: 'k_1' }),
         make(5, { extras: { held: true } }),
         make(6, { extras: { replayOf: sampleId(1), unbegun: 1 }, attempt: 2, state: 'pending' }),
-        make(7, { parentId: sampleId(1), lineage: [sampleId(1)], createdAt: now - 60_000 }),
+        make(7, { extras: { calledBy: sampleId(1) }, lineage: ['v1:a@1.0.0'], createdAt: now - 60_000 }),
         make(8, { state: 'streaming', attempt: 1, model: 'stream', dueAt: now + 9_000 }),
       ]
       for (const call of calls) await store.accept(call)

@@ -1,5 +1,6 @@
 /** Part of the store suite: expiry, purging and counting. */
 
+import type { Instance } from '../../../core/call/instance.ts'
 import { statesBefore } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Store } from '../../../core/ports/store.ts'
@@ -141,6 +142,27 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
         ])
       },
     )
+
+    story('a call that was handed back before it was started is queued again', async (store, clock) => {
+      const calls = ['none|ada', 'none|bob'].map((owner) =>
+        sampleInstance(clock.now(), { owner, dueAt: clock.now() }),
+      ) as [Instance, Instance]
+      await Promise.all(calls.map((call) => store.accept(call)))
+      const claim = { operations: [calls[0].operation], limit: 2, leaseMs: 1_000 }
+      const back = { from: statesBefore('pending'), to: 'pending' as const, dueAt: clock.now(), settled: 1, attempt: 1 }
+
+      const claimed = await store.claim(claim)
+      const running = await store.openCounts()
+      await store.advance({ ...back, id: calls[0].id, extras: { unbegun: 1 } })
+      // This one was started.
+      await store.advance({ ...back, id: calls[1].id })
+      const handedBack = await store.openCounts()
+      await store.claim(claim)
+      const again = await store.openCounts()
+
+      expect(claimed.instances.length).toBe(2)
+      expect([running, handedBack, again].map(({ queued }) => queued)).toEqual([0, 1, 0])
+    })
 
     story('a call that waits for an approval is open, but not queued', async (store, clock) => {
       const held = sampleInstance(clock.now(), { extras: { held: true, approvalId: 'a1' } })

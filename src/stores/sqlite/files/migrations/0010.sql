@@ -4,7 +4,8 @@
 -- The kind and the code of the fault that ended the call.
 ALTER TABLE instances ADD COLUMN fault_kind TEXT;
 ALTER TABLE instances ADD COLUMN fault_code TEXT;
--- The call that this one repeats for an operator.
+-- The call whose handler made this one, and the call that this one repeats for an operator.
+ALTER TABLE instances ADD COLUMN called_by TEXT;
 ALTER TABLE instances ADD COLUMN replay_of TEXT;
 -- When a worker last took the call. Absent if the call was started when it was accepted.
 ALTER TABLE instances ADD COLUMN begun_at INTEGER;
@@ -16,7 +17,7 @@ UPDATE instances SET fault_kind = outcome ->> '$.fault.kind', fault_code = outco
 
 CREATE INDEX instances_failed ON instances (id)
   WHERE fault_kind IS NOT NULL;
-CREATE INDEX instances_by_parent ON instances (parent_id, id)
-  WHERE parent_id IS NOT NULL;
+CREATE INDEX instances_by_parent ON instances (called_by, id)
+  WHERE called_by IS NOT NULL;
 CREATE INDEX instances_by_replayed ON instances (replay_of, id)
   WHERE replay_of IS NOT NULL;

@@ -1,0 +1,78 @@
+/**
+ * What changes on the server, for every part of the page that wants to know. Browsers open few connections to one
+ * server, so one tab waits (Web Locks) and tells the others. Tabs of other callers have another channel.
+ */
+import { signal } from '@preact/signals'
+import type { Server } from './server.ts'
+import type { Change, WhoAmI } from './types.ts'
+
+export type Listener = (changes: readonly Change[]) => void
+
+const WAIT_MS = 25_000
+const RETRY_MS = 5_000
+
+export class ChangeFeed {
+  readonly #server: Server
+  readonly #listeners = new Set<Listener>()
+  #channel: BroadcastChannel | undefined
+  /** False after a failure: what the page shows may be old. */
+  readonly isLive = signal(true)
+
+  constructor(server: Server) {
+    this.#server = server
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  start({ caller }: WhoAmI): () => void {
+    const stop = new AbortController()
+    const name = `callplane.changes ${this.#server.base} ${JSON.stringify([caller.tenant, caller.owner])}`
+    this.#channel = new BroadcastChannel(name)
+    this.#channel.onmessage = ({ data }) => this.#tell(data as Change[])
+    const lead = () => this.#wait(stop.signal)
+    // Without locks (an address that is not secure) every tab waits for itself.
+    if (navigator.locks) navigator.locks.request(name, { signal: stop.signal }, lead).catch(() => {})
+    else void lead()
+    return () => {
+      stop.abort()
+      this.#channel?.close()
+    }
+  }
+
+  async #wait(stopped: AbortSignal): Promise<void> {
+    let after: string | undefined
+    while (!stopped.aborted) {
+      try {
+        const args = { waitMs: WAIT_MS, ...(after !== undefined && { after }) }
+        const { events, next } = await this.#server.call('v1:callplane.changes.wait', args, stopped)
+        after = next
+        this.isLive.value = true
+        if (events.length === 0) continue
+        this.#channel?.postMessage(events)
+        this.#tell(events)
+      } catch {
+        if (stopped.aborted) return
+        // The server is away, or the caller may not wait. The screens show what they know, and can be refreshed.
+        this.isLive.value = false
+        await pause(RETRY_MS, stopped)
+      }
+    }
+  }
+
+  #tell(changes: readonly Change[]): void {
+    for (const listener of this.#listeners) listener(changes)
+  }
+}
+
+function pause(ms: number, stopped: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    stopped.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,205 @@
+/** One operation: its arguments, how it is sent, and what came of it. */
+import { useMutation } from '@tanstack/preact-query'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button, IconButton } from '../design/button.tsx'
+import { Failure, Notice, Skeleton } from '../design/feedback.tsx'
+import { type ArgumentsState, ArgumentsView, type Attachments } from '../forms/arguments-view.tsx'
+import { href, type Place } from '../routes.ts'
+import { modKey } from '../shell/frame.tsx'
+import { useKeys } from '../shell/keys.ts'
+import { usePage, useWho } from '../shell/page.ts'
+import { texts } from '../texts/en/explore.ts'
+import { CheckView } from './check-view.tsx'
+import { Confirm } from './confirm.tsx'
+import type { PastCall } from './history/call-history.ts'
+import { SaveCall } from './history/save-call.tsx'
+import { OperationHead } from './operation-head.tsx'
+import { OperationTabs, TABS } from './operation-tabs.tsx'
+import { isEnded } from './run/run.ts'
+import { problemWith, useArguments } from './use-arguments.ts'
+import type { Runs } from './use-runs.ts'
+import { filesOf, useWireCall } from './use-wire-call.ts'
+import { WireSwitch } from './wire-switch.tsx'
+import { isWireId, wireOf } from './wires/index.ts'
+import type { Entry } from './wires/wire.ts'
+
+const CHECK = 'v1:callplane.calls.check'
+
+type OperationPlace = Extract<Place, { name: 'operation' }>
+
+interface OperationPageProps {
+  entry: Entry
+  entries: readonly Entry[]
+  query: OperationPlace['query']
+  runs: Runs
+  drafts: Map<string, string>
+}
+
+/** Shown anew for each operation. */
+export function OperationPage({ entry, entries, query, runs, drafts }: OperationPageProps) {
+  const { server, router } = usePage()
+  const who = useWho()
+  const { op } = entry
+  const wire = wireOf(isWireId(query.wire) ? query.wire : 'opencall')
+  const tab = TABS.find((name) => name === query.tab) ?? 'result'
+  const view = query.view === 'json' || query.view === 'both' ? query.view : 'form'
+  const { text, setText } = useArguments(entry, drafts)
+  const [attachments, setAttachments] = useState<Attachments>({})
+  const [state, setState] = useState<ArgumentsState>()
+  const [isAsking, setAsking] = useState(false)
+  const [isSaving, setSaving] = useState(false)
+  const [past, setPast] = useState<PastCall>()
+  // A server without a version is one without the console's operations.
+  const offersCheck = who.server.version !== ''
+  const call = useWireCall({ entry, entries, text: text ?? '{}', attachments, wire: wire.id })
+  const check = useMutation({ mutationFn: () => server.call(CHECK, { op, args: JSON.parse(text ?? '{}') as unknown }) })
+  // What was said about other arguments says nothing about these.
+  useEffect(() => check.reset(), [text])
+
+  const run = runs.of(op)
+  const isBusy = run !== undefined && !isEnded(run.state.value)
+  const refusal = wire.refusal(call)
+  const problem = text === undefined ? undefined : problemWith(text)
+  const isReadOnly = who.mode === 'read-only' && entry.sideEffecting === true
+  // The server decides about values; the page only holds back what cannot be sent.
+  const isComplete = (state?.missing.length ?? 0) === 0
+  const isRunnable = text !== undefined && !problem && !refusal && !isReadOnly && isComplete
+  const to = (changes: OperationPlace['query']) => href('operation', { op }, { ...query, ...changes })
+  const start = () => {
+    setAsking(false)
+    setPast(undefined)
+    runs.start({ wire, call: call.fresh(), files: filesOf(attachments) })
+    if (tab !== 'result' && tab !== 'exchange') router.replace(to({ tab: undefined }))
+  }
+  const ask = async () => {
+    if (isBusy || isAsking || !isRunnable) return
+    if (!entry.sideEffecting) return start()
+    if (offersCheck) await check.mutateAsync().catch(() => undefined)
+    setAsking(true)
+  }
+  useKeys([{ key: 'mod+enter', label: texts.keys.run, run: () => void ask() }])
+  return (
+    <article class="op">
+      <OperationHead entry={entry}>
+        <ShareButton />
+        <Button tone="plain" onClick={() => setSaving(true)} disabled={problem !== undefined || !runs.history}>
+          {texts.save}
+        </Button>
+        {offersCheck && (
+          <Button
+            title={texts.checkHint}
+            disabled={problem !== undefined || check.isPending}
+            onClick={() => check.mutate()}
+          >
+            {texts.check}
+          </Button>
+        )}
+        {isBusy ? (
+          <Button tone="danger" icon="stop" onClick={() => void run.cancel()}>
+            {run.state.value.kind === 'streaming' ? texts.stop : texts.cancel}
+          </Button>
+        ) : (
+          <RunButton isEnabled={isRunnable} onRun={() => void ask()} />
+        )}
+      </OperationHead>
+      <section class="panel" aria-label={texts.arguments}>
+        <header>
+          <WireSwitch
+            call={call}
+            value={wire.id}
+            onChange={(id) => router.replace(to({ wire: id === 'opencall' ? undefined : id }))}
+          />
+        </header>
+        {text === undefined ? (
+          <Skeleton />
+        ) : (
+          <ArgumentsView
+            schema={entry.argsSchema}
+            text={text}
+            onText={setText}
+            view={view}
+            onView={(name) => router.replace(to({ view: name === 'form' ? undefined : name }))}
+            media={entry.mediaSchema}
+            attachments={attachments}
+            onAttachments={setAttachments}
+            serverFindings={check.data?.errors}
+            onState={setState}
+          />
+        )}
+      </section>
+      {problem === 'no-object' && <Notice tone="warn">{texts.notObject}</Notice>}
+      {isReadOnly && <Notice tone="warn">{texts.readOnly}</Notice>}
+      {refusal && call.isReady && (
+        <Notice tone="warn">
+          <strong>{texts.cannotCarry(wire.title)}.</strong> {texts.refusals[refusal]}
+        </Notice>
+      )}
+      {check.error && <Failure error={check.error} />}
+      {check.data && !isAsking && <CheckView check={check.data} />}
+      <OperationTabs
+        tab={tab}
+        to={(name) => to({ tab: name === 'result' ? undefined : name })}
+        entries={entries}
+        call={call}
+        wire={wire}
+        attachments={attachments}
+        runs={runs}
+        past={past}
+        onShow={(one) => {
+          setPast(one)
+          router.replace(to({ tab: undefined }))
+        }}
+        onUse={(one) => setText(one.argsText)}
+      />
+      {isAsking && (
+        <Confirm op={op} argsText={text ?? '{}'} check={check.data} onRun={start} onClose={() => setAsking(false)} />
+      )}
+      {isSaving && runs.history && (
+        <SaveCall
+          history={runs.history}
+          entry={entry}
+          wire={wire.id}
+          argsText={text ?? '{}'}
+          onClose={() => setSaving(false)}
+        />
+      )}
+    </article>
+  )
+}
+
+function RunButton({ isEnabled, onRun }: { isEnabled: boolean; onRun(): void }) {
+  const button = useRef<HTMLButtonElement>(null)
+  // A newcomer presses Enter. A person who types somewhere is not disturbed.
+  useEffect(() => {
+    const { activeElement } = document
+    if (isEnabled && (!activeElement || activeElement === document.body)) button.current?.focus()
+  }, [isEnabled])
+  return (
+    <button
+      type="button"
+      ref={button}
+      class="button primary run"
+      aria-label={texts.run}
+      disabled={!isEnabled}
+      onClick={onRun}
+    >
+      {texts.run}
+      <kbd>{modKey()} ⏎</kbd>
+    </button>
+  )
+}
+
+/** The address is the state, so the address is the link. */
+function ShareButton() {
+  const { toasts } = usePage()
+  return (
+    <IconButton
+      icon="link"
+      label={texts.share}
+      onClick={async () => {
+        await navigator.clipboard.writeText(location.href)
+        toasts.show({ text: texts.shared, tone: 'ok' })
+      }}
+    />
+  )
+}

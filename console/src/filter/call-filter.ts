@@ -1,0 +1,69 @@
+/** The text of a filter as the filter of the server's `calls.*` operations. What it does not understand, it says. */
+import type { CallFilter, CallState } from '../api/types.ts'
+import { durationMs, termsOf, timeAt } from './terms.ts'
+
+export interface ReadFilter {
+  readonly filter: CallFilter
+  /** Terms that mean nothing: they are not sent, and the person is told. */
+  readonly unknown: readonly string[]
+}
+
+const STATES: Readonly<Record<string, CallState>> = {
+  accepted: 'accepted',
+  queued: 'accepted',
+  pending: 'pending',
+  running: 'pending',
+  streaming: 'streaming',
+  complete: 'complete',
+  error: 'error',
+  failed: 'error',
+}
+
+const TEXT_KEYS = {
+  op: 'operation',
+  owner: 'owner',
+  code: 'code',
+  session: 'sessionId',
+  parent: 'parent',
+  key: 'key',
+} as const satisfies Record<string, keyof CallFilter>
+
+/** The keys that a text may use, for completion and help. */
+export const CALL_KEYS = ['state', 'is', ...Object.keys(TEXT_KEYS), 'attempts', 'slow', 'since', 'until']
+
+type Reading = (value: string, now: number) => CallFilter | undefined
+
+const READINGS: Readonly<Record<string, Reading>> = {
+  state(value) {
+    const found = value.split(',').map((name) => STATES[name])
+    return found.includes(undefined) ? undefined : { state: found as CallState[] }
+  },
+  is: (value) => (value === 'held' ? { held: true } : undefined),
+  attempts: (value) => (/^[1-9]\d{0,5}$/.test(value) ? { minAttempts: Number(value) } : undefined),
+  slow(value) {
+    const minMs = durationMs(value)
+    return minMs === undefined ? undefined : { minMs: Math.round(minMs) }
+  },
+  since(value, now) {
+    const since = timeAt(value, now)
+    return since === undefined ? undefined : { since }
+  },
+  until(value, now) {
+    const until = timeAt(value, now)
+    return until === undefined ? undefined : { until }
+  },
+}
+
+export function readCallFilter(text: string, now: number): ReadFilter {
+  const unknown: string[] = []
+  const words: string[] = []
+  let filter: CallFilter = {}
+  for (const { key, value, from, to } of termsOf(text)) {
+    const named = Object.hasOwn(TEXT_KEYS, key) ? TEXT_KEYS[key as keyof typeof TEXT_KEYS] : undefined
+    const read = named ? { [named]: value } : READINGS[key]?.(value, now)
+    if (key === '') words.push(value)
+    else if (read && value !== '') filter = { ...filter, ...read }
+    else unknown.push(text.slice(from, to))
+  }
+  return { filter: { ...filter, ...(words.length > 0 && { text: words.join(' ') }) }, unknown }
+}

@@ -1,0 +1,113 @@
+/** Replays one run, with its arguments or with edited ones, and opens the new run. */
+import { useMutation } from '@tanstack/preact-query'
+import { useState } from 'preact/hooks'
+import { Button } from '../design/button.tsx'
+import { Dialog } from '../design/dialog.tsx'
+import { Failure } from '../design/feedback.tsx'
+import { TextField } from '../design/field.tsx'
+import { prettyJson } from '../design/json-view.tsx'
+import { Segments } from '../design/tabs.tsx'
+import { href } from '../routes.ts'
+import { useMay, usePage } from '../shell/page.ts'
+import { texts } from '../texts/en/run.ts'
+
+const CALLERS = [
+  { name: 'owner', label: texts.replay.asOwner },
+  { name: 'me', label: texts.replay.asMe },
+] as const
+
+export function ReplayDialog({ id, operation, onClose }: { id: string; operation: string; onClose(): void }) {
+  const { server, router, toasts } = usePage()
+  const may = useMay()
+  const [as, setAs] = useState<'owner' | 'me'>('owner')
+  const [why, setWhy] = useState('')
+  const [problem, setProblem] = useState<string>()
+  /** Absent: the arguments stay as they were. */
+  const [text, setText] = useState<string>()
+  const read = useMutation({
+    mutationFn: () => server.call('v1:callplane.calls.payload', { id, part: 'args' }),
+    onSuccess: (payload) => setText(prettyJson(payload.text)),
+  })
+  const isBroken = text !== undefined && !isJson(text)
+  const replay = useMutation({
+    mutationFn: async () => {
+      const args = text === undefined ? {} : { args: JSON.parse(text) as unknown }
+      const { started, refused } = await server.call('v1:callplane.calls.replay', {
+        ids: [id],
+        ...args,
+        as,
+        why: why.trim(),
+      })
+      const [first] = started
+      if (first) return first
+      const [reason] = refused
+      throw new Error(texts.replay.refused(reason?.code ?? '', reason?.message ?? ''))
+    },
+    onSuccess: (started) => {
+      toasts.show({ text: texts.replay.done, tone: 'ok' })
+      onClose()
+      router.go(href('run', { id: started.id }))
+    },
+  })
+  return (
+    <Dialog title={texts.replay.title} wide={text !== undefined} onClose={onClose}>
+      <p class="mono">{operation}</p>
+      <p class="quiet">{texts.replay.text}</p>
+      {text === undefined && may('callplane:payloads') && (
+        <div class="line-actions">
+          <Button size="small" disabled={read.isPending} onClick={() => read.mutate()}>
+            {texts.replay.edit}
+          </Button>
+          <span class="faint">{texts.replay.editWhy}</span>
+        </div>
+      )}
+      {read.error && <Failure error={read.error} />}
+      {text !== undefined && (
+        <TextField
+          label={texts.replay.args}
+          multiline
+          mono
+          rows={12}
+          spellcheck={false}
+          problem={isBroken ? texts.replay.broken : undefined}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      )}
+      <div class="field">
+        <span class="label">{texts.replay.as}</span>
+        <Segments label={texts.replay.as} options={CALLERS} value={as} onChange={(name) => setAs(name)} />
+      </div>
+      <TextField
+        label={texts.why}
+        problem={problem}
+        value={why}
+        maxLength={1000}
+        onInput={(event) => setWhy(event.currentTarget.value)}
+      />
+      {replay.error && <Failure error={replay.error} />}
+      <div class="actions">
+        <Button
+          tone="primary"
+          icon="replay"
+          disabled={replay.isPending || isBroken}
+          onClick={() => {
+            if (why.trim() === '') setProblem(texts.needsWhy)
+            else if (!replay.isPending) replay.mutate()
+          }}
+        >
+          {texts.replay.start}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,24 @@
+/** Words of the audit trail. */
+export const texts = {
+  title: 'Audit',
+  lead: 'Who called what, when, and with which outcome. Arguments are not kept here.',
+  placeholder: 'owner:support verdict:deny code:TIMEOUT rule:large-refunds since:1d',
+  presets: { denied: 'Denied', held: 'Held', reveals: 'Payloads shown', decisions: 'Decisions' },
+  columns: {
+    at: 'Time',
+    caller: 'Caller',
+    operation: 'Operation',
+    verdict: 'Verdict',
+    outcome: 'Outcome',
+    duration: 'Duration',
+  },
+  rule: 'Rule',
+  request: 'Request',
+  verdicts: { allow: 'Allowed', deny: 'Denied', hold: 'Held' },
+  more: 'Show older entries',
+  searched: 'The server searched a part of the trail.',
+  empty: { title: 'No entries', text: 'Recorded and governed calls appear here when they end.' },
+  none: { title: 'No entry matches', text: 'Make the filter wider, or look at older entries.' },
+  export: 'Export',
+  exportAs: { jsonl: 'JSON lines', csv: 'CSV' },
+}

@@ -1,0 +1,1 @@
+export function buildConsole(options?: { always?: boolean; tell?(line: string): void }): Promise<boolean>

@@ -1,0 +1,84 @@
+/** The calls that an operator acts on: by their ids, or all that match a filter. Only calls of the operator's tenant. */
+import type { Caller } from '../../../core/call/caller.ts'
+import type { HandlerContext } from '../../../core/call/context.ts'
+import { DEAD_KINDS } from '../../../core/call/dead-letter.ts'
+import { Fault } from '../../../core/fault.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import type { CallFilter } from '../../../core/ports/call-list.ts'
+import type { Store } from '../../../core/ports/store.ts'
+import { markedOf } from '../dead-letters/marks.ts'
+import { COUNT, ID, MAX_PAGE, record } from '../shapes.ts'
+import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from './filter.ts'
+
+/** The filter of an action. */
+export interface ActFilter extends CallFilterArgs {
+  /** Only dead letters that are neither dismissed nor replayed. */
+  deadLetter?: true
+}
+
+export interface Selection {
+  ids?: string[]
+  filter?: ActFilter
+  /** The number of calls that the operator saw. */
+  expected?: number
+}
+
+/** The most calls of one request. */
+const MOST_SELECTED = 5_000
+const PAGE = 1_000
+/** The most calls that are looked at for one page. */
+const SCAN = 20_000
+
+const WHY: JsonObject = { type: 'string', minLength: 1, maxLength: 1_000 }
+
+/** The arguments of an operation that acts on selected calls. */
+export function selecting(more: Record<string, JsonObject> = {}, required: readonly string[] = []): JsonObject {
+  const filter = record({ ...CALL_FILTER, deadLetter: { const: true } })
+  const ids = { type: 'array', minItems: 1, maxItems: MAX_PAGE, uniqueItems: true, items: ID }
+  return {
+    ...record({ ids, filter, expected: COUNT, why: WHY, ...more }, ['why', ...required]),
+    oneOf: [{ required: ['ids'] }, { required: ['filter', 'expected'] }],
+  }
+}
+
+/** The ids of the selected calls. Throws if the filter matches another number than the operator saw. */
+export async function selectCalls(
+  store: Pick<Store, 'calls' | 'records'>,
+  /** The call that acts on them. It does not select itself. */
+  { caller, key: self }: Pick<HandlerContext, 'caller' | 'key'>,
+  { ids, filter, expected }: Selection,
+): Promise<readonly string[]> {
+  if (ids || !filter) return ids ?? []
+  const found = (await matching(store, caller, filter)).filter((id) => id !== self)
+  if (found.length === expected) return found
+  throw new Fault('conflict', `The filter matches ${found.length} calls, not ${expected}. Look at them again.`, {
+    code: 'SELECTION_CHANGED',
+    details: { expected: expected ?? null, found: found.length },
+  })
+}
+
+async function matching(
+  { calls, records }: Pick<Store, 'calls' | 'records'>,
+  caller: Caller,
+  { deadLetter, ...filter }: ActFilter,
+): Promise<string[]> {
+  const { tenant } = caller
+  const wanted: CallFilter = { ...parseCallFilter(filter, caller), ...(deadLetter && { kinds: DEAD_KINDS }) }
+  const ids: string[] = []
+  let after: string | undefined
+  do {
+    const cursor = after !== undefined && { after }
+    const page = await calls.page({ tenant, filter: wanted, limit: PAGE, scan: SCAN, ...cursor })
+    const found = page.calls.map(({ id }) => id)
+    const dealt = deadLetter ? await markedOf(records, tenant, found) : new Set<string>()
+    ids.push(...found.filter((id) => !dealt.has(id)))
+    if (ids.length > MOST_SELECTED) throw tooMany()
+    after = page.next
+  } while (after !== undefined)
+  return ids
+}
+
+function tooMany(): Fault {
+  const message = `The filter matches more than ${MOST_SELECTED} calls. Narrow it, for example by time.`
+  return new Fault('invalid-input', message, { code: 'SELECTION_TOO_LARGE', details: { most: MOST_SELECTED } })
+}
