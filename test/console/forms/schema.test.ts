@@ -1,6 +1,6 @@
 /** What a form shows for a schema, before any browser: fields, branches, first values, sensitive values. */
 import { describe, expect, test } from 'vitest'
-import { Edits } from '../../../console/src/forms/fields/form-state.ts'
+import { Edits } from '../../../console/src/forms/fields/edits.ts'
 import { type Field, readField } from '../../../console/src/forms/schema/field.ts'
 import { FormModel } from '../../../console/src/forms/schema/model.ts'
 import { withoutSensitive } from '../../../console/src/forms/schema/sensitive.ts'
