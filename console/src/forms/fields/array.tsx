@@ -6,7 +6,7 @@ import { texts } from '../../texts/en/forms.ts'
 import { startText } from '../schema/start.ts'
 import type { ArrayNode, JsonNode } from '../text/nodes.ts'
 import { type ControlProps, FieldView } from './field.tsx'
-import { useForm } from './form-context.ts'
+import { useForm } from './form-state.ts'
 import { columnsOf, Grid } from './grid.tsx'
 
 /** From this many items on, a window of `WINDOW` is shown. */

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { texts } from '../../texts/en/forms.ts'
 import { parseText } from '../text/parse.ts'
 import type { ControlProps } from './field.tsx'
-import { useForm } from './form-context.ts'
+import { useForm } from './form-state.ts'
 
 export function JsonField({ path, node, id, describedBy, invalid, label, field }: ControlProps) {
   const { edits, parsed } = useForm()

@@ -6,7 +6,7 @@ import type { Property } from '../schema/field.ts'
 import { startText } from '../schema/start.ts'
 import { memberOf } from '../text/nodes.ts'
 import { type ControlProps, FieldView } from './field.tsx'
-import { useForm } from './form-context.ts'
+import { useForm } from './form-state.ts'
 
 /** Of the optional properties that are not set, this many are shown at once. */
 const MAX_OPTIONAL = 40

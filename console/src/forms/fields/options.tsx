@@ -6,7 +6,7 @@ import { canonicalNode } from '../check/equal.ts'
 import type { Option } from '../schema/field.ts'
 import { parseText } from '../text/parse.ts'
 import type { ControlProps } from './field.tsx'
-import { useForm } from './form-context.ts'
+import { useForm } from './form-state.ts'
 
 const MAX_RADIOS = 5
 const MAX_LIST = 50

@@ -5,7 +5,7 @@ import { texts } from '../../texts/en/forms.ts'
 import { lengthOf } from '../check/scalars.ts'
 import { stringOf } from '../text/nodes.ts'
 import { type ControlProps, short } from './field.tsx'
-import { useForm } from './form-context.ts'
+import { useForm } from './form-state.ts'
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 /** Above this length one line is too little. */
