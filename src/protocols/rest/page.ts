@@ -1,5 +1,6 @@
 /** A plain HTML page that lists the tools. It has no scripts and loads no other files. */
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
+import { escapeHtml } from '../../wire/http/pages.ts'
 import type { ToolSummary } from './wire.ts'
 
 export interface PageSettings {
@@ -68,16 +69,4 @@ function projectLink(name: string | undefined, url: string | undefined): string 
   const address = (url ?? '').replace(/[\t\n\r]/g, '').trim()
   if (!/^(?:https?:\/\/|mailto:|\/)/i.test(address)) return shown
   return `<a href="${escapeHtml(address)}" rel="noopener noreferrer">${shown}</a>`
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 }
