@@ -175,16 +175,9 @@ function RunButton({ isEnabled, onRun }: { isEnabled: boolean; onRun(): void }) 
     if (isEnabled && (!activeElement || activeElement === document.body)) button.current?.focus()
   }, [isEnabled])
   return (
-    <button
-      type="button"
-      ref={button}
-      class="button primary run"
-      aria-label={texts.run}
-      disabled={!isEnabled}
-      onClick={onRun}
-    >
+    <button type="button" ref={button} class="button primary run" disabled={!isEnabled} onClick={onRun}>
       {texts.run}
-      <kbd>{modKey()} ⏎</kbd>
+      <kbd aria-hidden="true">{modKey()} ⏎</kbd>
     </button>
   )
 }
