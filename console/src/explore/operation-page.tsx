@@ -175,9 +175,16 @@ function RunButton({ isEnabled, onRun }: { isEnabled: boolean; onRun(): void }) 
     if (isEnabled && (!activeElement || activeElement === document.body)) button.current?.focus()
   }, [isEnabled])
   return (
-    <button type="button" ref={button} class="button primary run" disabled={!isEnabled} onClick={onRun}>
+    <button
+      type="button"
+      ref={button}
+      class="button primary run"
+      aria-label={texts.run}
+      disabled={!isEnabled}
+      onClick={onRun}
+    >
       {texts.run}
-      <kbd aria-hidden="true">{modKey()} ⏎</kbd>
+      <kbd data-keys={`${modKey()} ⏎`} />
     </button>
   )
 }
