@@ -115,18 +115,20 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
         {text === undefined ? (
           <Skeleton />
         ) : (
-          <ArgumentsView
-            schema={entry.argsSchema}
-            text={text}
-            onText={setText}
-            view={view}
-            onView={(name) => router.replace(to({ view: name === 'form' ? undefined : name }))}
-            media={entry.mediaSchema}
-            attachments={attachments}
-            onAttachments={setAttachments}
-            serverFindings={check.data?.errors}
-            onState={setState}
-          />
+          <div class="body">
+            <ArgumentsView
+              schema={entry.argsSchema}
+              text={text}
+              onText={setText}
+              view={view}
+              onView={(name) => router.replace(to({ view: name === 'form' ? undefined : name }))}
+              media={entry.mediaSchema}
+              attachments={attachments}
+              onAttachments={setAttachments}
+              serverFindings={check.data?.errors}
+              onState={setState}
+            />
+          </div>
         )}
       </section>
       {problem === 'no-object' && <Notice tone="warn">{texts.notObject}</Notice>}
