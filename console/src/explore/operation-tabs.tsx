@@ -74,16 +74,20 @@ function ResultTab({ call, runs, past, onUse, entries }: OperationTabsProps) {
 function ExchangeTab({ call, wire, runs, attachments }: OperationTabsProps) {
   const who = useWho()
   const run = runs.of(call.entry.op)
+  const would = wire.refusal(call) === undefined && (
+    <WouldSend
+      request={wire.encode(call)}
+      withToken={who.session !== undefined}
+      hasFiles={Object.keys(attachments).length > 0}
+    />
+  )
+  // A person who has just chosen another wire wants to see what it sends.
+  const isOther = run?.parts.wire.id !== wire.id
   return (
     <>
+      {isOther && would}
       {run && <ExchangeView exchanges={run.exchanges.value} />}
-      {wire.refusal(call) === undefined && (
-        <WouldSend
-          request={wire.encode(call)}
-          withToken={who.session !== undefined}
-          hasFiles={Object.keys(attachments).length > 0}
-        />
-      )}
+      {!isOther && would}
     </>
   )
 }
