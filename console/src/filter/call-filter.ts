@@ -28,9 +28,6 @@ const TEXT_KEYS = {
   key: 'key',
 } as const satisfies Record<string, keyof CallFilter>
 
-/** The keys that a text may use, for completion and help. */
-export const CALL_KEYS = ['state', 'is', ...Object.keys(TEXT_KEYS), 'attempts', 'slow', 'since', 'until']
-
 type Reading = (value: string, now: number) => CallFilter | undefined
 
 const READINGS: Readonly<Record<string, Reading>> = {
