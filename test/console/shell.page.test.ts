@@ -71,9 +71,9 @@ describeWith(browser, 'the page', () => {
     await page.getByRole('link', { name: /^TIMEOUT/ }).waitFor()
     await site.stop()
     await page.getByRole('link', { name: 'Approvals', exact: true }).click()
-    await page.getByRole('alert').waitFor()
+    await page.getByRole('heading', { name: 'This screen could not be loaded' }).waitFor()
     await site.start()
-    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('button', { name: 'Reload the page' }).click()
     await page.getByText('Nothing waits for you').waitFor()
   })
 
