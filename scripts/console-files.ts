@@ -42,11 +42,23 @@ export async function buildConsole(tell: (line: string) => void = () => {}): Pro
     writeFileSync(join(unfinished, SOURCES), sources)
     // Another process was faster, and may serve its files already.
     if (builtFrom() === sources) return false
-    rmSync(OUT, { recursive: true, force: true })
-    renameSync(unfinished, OUT)
-    return true
+    return putInPlace(unfinished, sources)
   } finally {
     rmSync(unfinished, { recursive: true, force: true })
+  }
+}
+
+/** Another process may put its files there between the two steps. They are the same if the sources are. */
+function putInPlace(unfinished: string, sources: string): boolean {
+  for (;;) {
+    rmSync(OUT, { recursive: true, force: true })
+    try {
+      renameSync(unfinished, OUT)
+      return true
+    } catch (thrown) {
+      if (!['ENOTEMPTY', 'EEXIST'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
+      if (builtFrom() === sources) return false
+    }
   }
 }
 

@@ -79,6 +79,7 @@ describeWith(browser, 'the page', () => {
 
   test('the theme is set before the first paint, by choice or by the system', async () => {
     const page = await site.open('#/errors', { token: TOKENS.operator, colorScheme: 'light' })
+    await page.getByRole('heading', { name: 'Errors', exact: true }).waitFor()
     const background = 'getComputedStyle(document.documentElement).backgroundColor'
     const light = await page.evaluate(background)
     await page.keyboard.press('Control+k')
