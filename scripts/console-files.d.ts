@@ -1,1 +1,0 @@
-export function buildConsole(options?: { always?: boolean; tell?(line: string): void }): Promise<boolean>
