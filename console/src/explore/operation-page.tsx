@@ -7,12 +7,11 @@ import { type ArgumentsState, ArgumentsView, type Attachments } from '../forms/a
 import { href, type Place } from '../routes.ts'
 import { modKey } from '../shell/frame.tsx'
 import { useKeys } from '../shell/keys.ts'
+import { lazily } from '../shell/lazily.tsx'
 import { usePage, useWho } from '../shell/page.ts'
 import { texts } from '../texts/en/explore.ts'
 import { CheckView } from './check-view.tsx'
-import { Confirm } from './confirm.tsx'
 import type { PastCall } from './history/call-history.ts'
-import { SaveCall } from './history/save-call.tsx'
 import { OperationHead } from './operation-head.tsx'
 import { OperationTabs, TABS } from './operation-tabs.tsx'
 import { isEnded } from './run/run.ts'
@@ -22,6 +21,9 @@ import { filesOf, useWireCall } from './use-wire-call.ts'
 import { WireSwitch } from './wire-switch.tsx'
 import { isWireId, wireOf } from './wires/index.ts'
 import type { Entry } from './wires/wire.ts'
+
+const Confirm = lazily(async () => (await import('./confirm.tsx')).Confirm)
+const SaveCall = lazily(async () => (await import('./history/save-call.tsx')).SaveCall)
 
 const CHECK = 'v1:callplane.calls.check'
 
@@ -113,18 +115,20 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
         {text === undefined ? (
           <Skeleton />
         ) : (
-          <ArgumentsView
-            schema={entry.argsSchema}
-            text={text}
-            onText={setText}
-            view={view}
-            onView={(name) => router.replace(to({ view: name === 'form' ? undefined : name }))}
-            media={entry.mediaSchema}
-            attachments={attachments}
-            onAttachments={setAttachments}
-            serverFindings={check.data?.errors}
-            onState={setState}
-          />
+          <div class="body">
+            <ArgumentsView
+              schema={entry.argsSchema}
+              text={text}
+              onText={setText}
+              view={view}
+              onView={(name) => router.replace(to({ view: name === 'form' ? undefined : name }))}
+              media={entry.mediaSchema}
+              attachments={attachments}
+              onAttachments={setAttachments}
+              serverFindings={check.data?.errors}
+              onState={setState}
+            />
+          </div>
         )}
       </section>
       {problem === 'no-object' && <Notice tone="warn">{texts.notObject}</Notice>}

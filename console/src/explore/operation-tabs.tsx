@@ -2,20 +2,24 @@
 import { Empty } from '../design/feedback.tsx'
 import { Tabs } from '../design/tabs.tsx'
 import type { Attachments } from '../forms/arguments-view.tsx'
+import { lazily } from '../shell/lazily.tsx'
 import { usePage, useWho } from '../shell/page.ts'
 import { texts } from '../texts/en/explore.ts'
-import { DocsView } from './docs-view.tsx'
 import type { PastCall } from './history/call-history.ts'
-import { HistoryView, NoHistory } from './history/history-view.tsx'
-import { PastCallView } from './history/past-call-view.tsx'
 import { NextSteps } from './next-steps.tsx'
-import { ExchangeView, WouldSend } from './run/exchange-view.tsx'
 import { isEnded } from './run/run.ts'
 import { RunView } from './run/run-view.tsx'
 import type { SnippetCall } from './snippets/snippet.ts'
-import { SnippetsView } from './snippets/snippets-view.tsx'
 import type { Runs } from './use-runs.ts'
 import type { Entry, Wire, WireCall } from './wires/wire.ts'
+
+// The first result needs none of these.
+const DocsView = lazily(async () => (await import('./docs-view.tsx')).DocsView)
+const ExchangeView = lazily(async () => (await import('./run/exchange-view.tsx')).ExchangeView)
+const WouldSend = lazily(async () => (await import('./run/exchange-view.tsx')).WouldSend)
+const HistoryView = lazily(async () => (await import('./history/history-view.tsx')).HistoryView)
+const PastCallView = lazily(async () => (await import('./history/past-call-view.tsx')).PastCallView)
+const SnippetsView = lazily(async () => (await import('./snippets/snippets-view.tsx')).SnippetsView)
 
 export const TABS = ['result', 'exchange', 'snippets', 'history', 'docs'] as const
 export type TabName = (typeof TABS)[number]
@@ -70,16 +74,20 @@ function ResultTab({ call, runs, past, onUse, entries }: OperationTabsProps) {
 function ExchangeTab({ call, wire, runs, attachments }: OperationTabsProps) {
   const who = useWho()
   const run = runs.of(call.entry.op)
+  const would = wire.refusal(call) === undefined && (
+    <WouldSend
+      request={wire.encode(call)}
+      withToken={who.session !== undefined}
+      hasFiles={Object.keys(attachments).length > 0}
+    />
+  )
+  // A person who has just chosen another wire wants to see what it sends.
+  const isOther = run?.parts.wire.id !== wire.id
   return (
     <>
+      {isOther && would}
       {run && <ExchangeView exchanges={run.exchanges.value} />}
-      {wire.refusal(call) === undefined && (
-        <WouldSend
-          request={wire.encode(call)}
-          withToken={who.session !== undefined}
-          hasFiles={Object.keys(attachments).length > 0}
-        />
-      )}
+      {!isOther && would}
     </>
   )
 }
@@ -104,6 +112,6 @@ function SnippetsTab({ call, attachments }: OperationTabsProps) {
 
 function HistoryTab({ runs, call, onShow }: OperationTabsProps) {
   const { history, version } = runs
-  if (!history) return <NoHistory />
+  if (!history) return <Empty icon="clock" title={texts.history.unavailable} />
   return <HistoryView history={history} op={call.entry.op} version={version} onShow={onShow} />
 }

@@ -5,11 +5,13 @@ import { Button } from '../design/button.tsx'
 import { Empty, Skeleton } from '../design/feedback.tsx'
 import { texts } from '../texts/en/shell.ts'
 
-type Loaded = { screen: ComponentType } | 'failed' | undefined
+type Loaded<Props> = { screen: ComponentType<Props> } | 'failed' | undefined
 
-export function lazily(load: () => Promise<ComponentType>): ComponentType {
-  let known: Loaded
-  return function Lazy() {
+export function lazily<Props extends object = Record<never, never>>(
+  load: () => Promise<ComponentType<Props>>,
+): ComponentType<Props> {
+  let known: Loaded<Props>
+  return function Lazy(props: Props) {
     const [loaded, setLoaded] = useState(known)
     useEffect(() => {
       if (loaded !== undefined) return
@@ -27,7 +29,7 @@ export function lazily(load: () => Promise<ComponentType>): ComponentType {
           <Skeleton lines={6} />
         </div>
       )
-    if (loaded !== 'failed') return <loaded.screen />
+    if (loaded !== 'failed') return <loaded.screen {...props} />
     return (
       <Empty icon="plug" isWholeScreen title={texts.notLoaded.title}>
         <p>{texts.notLoaded.text}</p>

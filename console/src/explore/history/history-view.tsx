@@ -1,7 +1,6 @@
 /** Past calls of this browser, and saved ones. */
 import { useEffect, useState } from 'preact/hooks'
 import { Button, IconButton } from '../../design/button.tsx'
-import { Empty } from '../../design/feedback.tsx'
 import { Check } from '../../design/field.tsx'
 import { Status } from '../../design/status.tsx'
 import { Time } from '../../design/time.tsx'
@@ -146,8 +145,4 @@ function SavedCalls({ history, version }: { history: CallHistory; version: numbe
       </ul>
     </section>
   )
-}
-
-export function NoHistory() {
-  return <Empty icon="clock" title={texts.history.unavailable} />
 }

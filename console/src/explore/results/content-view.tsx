@@ -3,35 +3,10 @@ import { useMemo } from 'preact/hooks'
 import { SeenText } from '../../design/seen-text.tsx'
 import { texts } from '../../texts/en/explore.ts'
 import { BlobView } from './blob-view.tsx'
+import type { ContentItem } from './content.ts'
 import { isTextual, previewOf } from './preview.ts'
 import { RowView } from './row-view.tsx'
 import { TextViews } from './text-views.tsx'
-
-export interface ContentItem {
-  type: string
-  text?: string
-  data?: string
-  mimeType?: string
-  uri?: string
-  name?: string
-  resource?: { uri?: string; mimeType?: string; text?: string; blob?: string }
-}
-
-const MAX_JSON = 16_000_000
-const FIELDS = ['content', 'structuredContent', 'isError', '_meta']
-
-/** The items, if the result is content and nothing else. */
-export function contentIn(json: string): ContentItem[] | undefined {
-  if (json.length > MAX_JSON || !json.startsWith('{')) return undefined
-  const value = JSON.parse(json) as Record<string, unknown>
-  const { content } = value
-  const isContent =
-    Array.isArray(content) &&
-    content.length > 0 &&
-    content.every((item) => typeof (item as ContentItem | null)?.type === 'string') &&
-    Object.keys(value).every((key) => FIELDS.includes(key))
-  return isContent ? (content as ContentItem[]) : undefined
-}
 
 export function ContentView({ items }: { items: readonly ContentItem[] }) {
   return (

@@ -5,9 +5,6 @@ import { seenParts } from '../../design/seen-text.tsx'
 import { texts } from '../../texts/en/explore.ts'
 import { type Block, type Inline, parseMarkdown } from './markdown.ts'
 
-/** Longer documents are shown as text. */
-export const MAX_MARKDOWN = 500_000
-
 export function MarkdownView({ text }: { text: string }) {
   const blocks = useMemo(() => parseMarkdown(text), [text])
   return <div class="markdown">{blocks.map(drawBlock)}</div>

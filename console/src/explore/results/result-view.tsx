@@ -3,13 +3,16 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Copy } from '../../design/copy.tsx'
 import { Skeleton } from '../../design/feedback.tsx'
 import { Segments } from '../../design/tabs.tsx'
+import { lazily } from '../../shell/lazily.tsx'
 import { texts } from '../../texts/en/explore.ts'
 import type { ReadFile } from '../run/fetch-file.ts'
 import { BlobView, SaveButton } from './blob-view.tsx'
-import { ContentView, contentIn } from './content-view.tsx'
+import { contentIn } from './content.ts'
 import { isTextual, type Preview, previewOf } from './preview.ts'
 import { RowView } from './row-view.tsx'
 import { TextViews } from './text-views.tsx'
+
+const ContentView = lazily(async () => (await import('./content-view.tsx')).ContentView)
 
 /** More is not put into the clipboard at once. */
 const MAX_COPIED = 5_000_000

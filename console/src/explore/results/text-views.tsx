@@ -1,12 +1,17 @@
 /** Text of a known or guessed kind, with a choice of views. */
 import { useState } from 'preact/hooks'
 import { Segments } from '../../design/tabs.tsx'
+import { lazily } from '../../shell/lazily.tsx'
 import { texts } from '../../texts/en/explore.ts'
 import { BlobView } from './blob-view.tsx'
-import { CsvView } from './csv-view.tsx'
-import { MAX_MARKDOWN, MarkdownView } from './markdown-view.tsx'
 import type { Preview } from './preview.ts'
 import { RowView } from './row-view.tsx'
+
+const CsvView = lazily(async () => (await import('./csv-view.tsx')).CsvView)
+const MarkdownView = lazily(async () => (await import('./markdown-view.tsx')).MarkdownView)
+
+/** A longer document is shown as text. */
+const MAX_MARKDOWN = 500_000
 
 type View = 'json' | 'text' | 'markdown' | 'table' | 'source' | 'picture'
 

@@ -4,13 +4,15 @@ import { Notice } from '../../design/feedback.tsx'
 import { Icon, type IconName } from '../../design/icon.tsx'
 import { SeenText } from '../../design/seen-text.tsx'
 import { href } from '../../routes.ts'
+import { lazily } from '../../shell/lazily.tsx'
 import { useMay } from '../../shell/page.ts'
 import { texts } from '../../texts/en/explore.ts'
 import { FileView, ValueView } from '../results/result-view.tsx'
 import { RowView } from '../results/row-view.tsx'
-import { StreamView } from '../stream/stream-view.tsx'
 import type { Failure } from '../wires/wire.ts'
 import { isEnded, type Run, type RunState } from './run.ts'
+
+const StreamView = lazily(async () => (await import('../stream/stream-view.tsx')).StreamView)
 
 const LOOKS: Record<RunState['kind'], { tone: string; icon: IconName }> = {
   sending: { tone: 'busy', icon: 'busy' },
