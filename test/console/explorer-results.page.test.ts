@@ -284,23 +284,16 @@ describeWith(browser, 'results in the explorer', () => {
     expect(await run(page).isDisabled()).toBe(true)
     expect(sent).toEqual([])
 
-    await page.evaluate(() => {
-      const words: string[] = []
-      Object.assign(globalThis, { words })
-      new MutationObserver(() => words.push(document.querySelector('.run-line')?.textContent ?? '')).observe(
-        document.body,
-        {
-          subtree: true,
-          childList: true,
-          characterData: true,
-        },
-      )
+    await page.evaluate(`
+      globalThis.words = []
+      new MutationObserver(() => words.push(document.querySelector('.run-line')?.textContent ?? ''))
+        .observe(document.body, { subtree: true, childList: true, characterData: true })
       const transfer = new DataTransfer()
       transfer.items.add(new File([new Uint8Array(100_000_000).fill(65)], 'large.txt', { type: 'text/plain' }))
-      const field = document.querySelector<HTMLInputElement>('.op input[type=file]')
-      if (field) field.files = transfer.files
-      field?.dispatchEvent(new Event('change', { bubbles: true }))
-    })
+      const field = document.querySelector('.op input[type=file]')
+      field.files = transfer.files
+      field.dispatchEvent(new Event('change', { bubbles: true }))
+    `)
     await run(page).click()
     await page.getByText('Complete', { exact: true }).waitFor({ timeout: 45_000 })
 

@@ -29,7 +29,6 @@ const TEXT_KEYS = {
 } as const satisfies Record<string, keyof CallFilter>
 
 /** The keys that a text may use, for completion and help. */
-export const CALL_KEYS = ['state', 'is', ...Object.keys(TEXT_KEYS), 'attempts', 'slow', 'since', 'until']
 
 type Reading = (value: string, now: number) => CallFilter | undefined
 
