@@ -28,8 +28,6 @@ const TEXT_KEYS = {
   key: 'key',
 } as const satisfies Record<string, keyof CallFilter>
 
-/** The keys that a text may use, for completion and help. */
-
 type Reading = (value: string, now: number) => CallFilter | undefined
 
 const READINGS: Readonly<Record<string, Reading>> = {
