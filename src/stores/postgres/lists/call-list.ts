@@ -27,7 +27,7 @@ import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
 import { CONDITION, type Filtered, filtered, PARAMETERS, type Range } from './filters.ts'
 import { decodeListed, LISTED_COLUMNS, type ListedRow } from './listed-rows.ts'
-import { createRoutes, type Route } from './routes.ts'
+import { createRoutes, OF_CALLER, type Route } from './routes.ts'
 
 export interface CallListParts {
   tables: Tables
@@ -60,6 +60,10 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
   const limit = `$${PARAMETERS + 1}`
   const joined = (generation: number) =>
     `FROM ${calls(generation)} c JOIN ${callers(generation)} k ON k.hash = c.caller WHERE ${CONDITION}`
+  const ofCallers = (generation: number) =>
+    `FROM ${callers(generation)} k CROSS JOIN LATERAL (
+        SELECT * FROM ${calls(generation)} c WHERE ${OF_CALLER} AND ${CONDITION} OFFSET 0) AS c
+      WHERE k.tenant = $3 AND ($9::text IS NULL OR k.owner = $9)`
   const pageBy = (more: string) =>
     perGeneration((generation) =>
       statement(`SELECT ${LISTED_COLUMNS} ${joined(generation)} ${more} ORDER BY c.id DESC LIMIT ${limit}`),
@@ -69,12 +73,9 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
     failed: pageBy('AND c.fault_kind IS NOT NULL'),
     parent: pageBy('AND c.called_by = $14::uuid'),
     replayed: pageBy('AND c.replay_of = $15::uuid'),
-    // The newest of each caller first, so that the calls of a busy one are not all read.
+    // There are few, so they are read first and sorted then.
     callers: perGeneration((generation) =>
-      statement(`SELECT ${LISTED_COLUMNS} FROM ${callers(generation)} k CROSS JOIN LATERAL (
-          SELECT * FROM ${calls(generation)} c WHERE c.caller = k.hash AND ${CONDITION}
-          ORDER BY c.id DESC LIMIT ${limit}) AS c
-        WHERE k.tenant = $3 AND ($9::text IS NULL OR k.owner = $9) ORDER BY c.id DESC LIMIT ${limit}`),
+      statement(`SELECT ${LISTED_COLUMNS} ${ofCallers(generation)} ORDER BY c.id DESC LIMIT ${limit}`),
     ),
   }
   const countBy = (value: string) => {
@@ -88,11 +89,7 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
       failed: some('AND c.fault_kind IS NOT NULL'),
       parent: some('AND c.called_by = $14::uuid'),
       replayed: some('AND c.replay_of = $15::uuid'),
-      callers: counting(
-        (generation) => `FROM ${callers(generation)} k CROSS JOIN LATERAL (
-          SELECT * FROM ${calls(generation)} c WHERE c.caller = k.hash AND ${CONDITION} OFFSET 0) AS c
-          WHERE k.tenant = $3 AND ($9::text IS NULL OR k.owner = $9)`,
-      ),
+      callers: counting(ofCallers),
     }
   }
   const counts = {
