@@ -20,12 +20,6 @@ export interface Route {
 /** So many calls are read and sorted, wherever they are. */
 const FEW = 2_000
 
-/**
- * The calls of the caller `k`, by the index on caller and id. With a plain comparison and an order by id, the planner
- * chose the index on ids, and read the calls of all tenants: 280 ms.
- */
-export const OF_CALLER = 'c.caller = ANY (ARRAY[k.hash]) AND c.caller IS NOT NULL'
-
 export type ChooseRoute = (
   session: Session,
   generation: number,
