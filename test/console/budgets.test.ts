@@ -3,10 +3,23 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { build, type Rolldown } from 'vite'
+import { build } from 'vite'
 import { beforeAll, expect, test } from 'vitest'
 
-type File = Rolldown.OutputChunk | Rolldown.OutputAsset
+/** Of the bundler's output, what is counted. */
+interface Script {
+  type: 'chunk'
+  fileName: string
+  code: string
+  imports: string[]
+  moduleIds: string[]
+}
+interface Asset {
+  type: 'asset'
+  fileName: string
+  source: string | Uint8Array
+}
+type File = Script | Asset
 
 let files: File[]
 
@@ -15,16 +28,16 @@ beforeAll(async () => {
   const configFile = join(import.meta.dirname, '../../console/vite.config.ts')
   const built = await build({ configFile, logLevel: 'error', build: { outDir: folder, emptyOutDir: true } })
   rmSync(folder, { recursive: true, force: true })
-  files = (built as Rolldown.RolldownOutput).output
+  files = (built as unknown as { output: File[] }).output
 })
 
-const isScript = (file: File): file is Rolldown.OutputChunk => file.type === 'chunk'
+const isScript = (file: File): file is Script => file.type === 'chunk'
 
 /** The script of a module, and all that it imports before it can run. */
-function neededBy(module: string): Rolldown.OutputChunk[] {
+function neededBy(module: string): Script[] {
   const scripts = files.filter(isScript)
-  const found = new Set<Rolldown.OutputChunk>()
-  const add = (script: Rolldown.OutputChunk | undefined) => {
+  const found = new Set<Script>()
+  const add = (script: Script | undefined) => {
     if (!script || found.has(script)) return
     found.add(script)
     for (const name of script.imports) add(scripts.find(({ fileName }) => fileName === name))

@@ -1,16 +1,10 @@
 /** The explorer at its limits: 10,000 operations, odd names, and a server that goes away and comes back. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createServer, operation } from 'callplane'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { operation } from 'callplane'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { encodeArgs } from '../../console/src/explore/link-args.ts'
-import { openChromium } from '../engines/chromium.ts'
 import { browser, describeWith } from '../engines/engines.ts'
-import { buildPage } from './build.ts'
 import { startConsole } from './site.ts'
-import { serveStatic } from './static-site.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -55,8 +49,6 @@ describeWith(browser, 'the explorer at its limits', () => {
   })
 
   test('a server that goes away and comes back: nothing typed is lost, and the call is followed to its end', async () => {
-    const data = mkdtempSync(join(tmpdir(), 'callplane-away-'))
-    onTestFinished(() => rmSync(data, { recursive: true, force: true }))
     let isFree = false
     const operations = [
       operation('v1:tests.wait', {
@@ -71,27 +63,20 @@ describeWith(browser, 'the explorer at its limits', () => {
         },
       }),
     ]
-    using built = await buildPage()
-    const first = await createServer({ operations, data, work: { leaseMs: 1_000 } })
-    const { url } = await first.listen({ port: 0 })
-    await using site = await serveStatic(built.folder, url)
-    await using chromium = await openChromium()
-    const page = await chromium.newPage()
+    await using site = await startConsole({ operations, work: { leaseMs: 1_000 } })
+    const page = await site.open(`#/op/v1:tests.wait?a=${await encodeArgs('{"text":"typed"}')}`, { at: 'explorer' })
     page.setDefaultTimeout(30_000)
-    await page.goto(`${site.url}/explorer/#/op/v1:tests.wait?a=${await encodeArgs('{"text":"typed"}')}`)
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await page.getByText('Running', { exact: true }).waitFor()
 
-    await first.close(0)
+    await site.stop()
     await page.getByText('The connection to the server broke.').waitFor()
     isFree = true
-    const second = await createServer({ operations, data, work: { leaseMs: 1_000 } })
-    onTestFinished(() => second.close(0))
-    await second.listen({ port: Number(new URL(url).port) })
+    await site.start()
 
     await page.getByText('Complete', { exact: true }).waitFor()
     expect(await page.getByLabel('Result', { exact: true }).innerText()).toContain('waited typed')
-    await second.close(0)
+    await site.stop()
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await page.getByText('The server did not answer.').waitFor()
     expect(page.url()).toContain(`a=${await encodeArgs('{"text":"typed"}')}`)

@@ -143,7 +143,7 @@ describeWith(browser, 'results in the explorer', () => {
     const picture = svg.getByRole('img', { name: 'Image of the result' })
     await picture.waitFor()
 
-    expect(await picture.evaluate((image: HTMLImageElement) => image.decode().then(() => image.naturalWidth))).toBe(20)
+    expect(await picture.evaluate('(image) => image.decode().then(() => image.naturalWidth)')).toBe(20)
     await svg.getByRole('button', { name: 'Source' }).click()
     await value(svg).getByText('<script>').waitFor()
     await isInert(html)

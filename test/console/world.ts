@@ -162,3 +162,22 @@ export async function doSomeWork(url: string): Promise<void> {
     note: `The customer wrote: ${'I waited for three weeks and nobody told me anything. '.repeat(5)}`,
   })
 }
+
+interface Listed {
+  calls: { id: string; attempts: number }[]
+}
+
+/** The ids of two shipments: one that failed in all its attempts, and another one. */
+export async function someRuns(url: string): Promise<[string, string]> {
+  const list = async (filter: object) => {
+    const { result } = await callAs(url, 'operator', 'v1:callplane.calls.list', {
+      operation: 'v1:orders.ship',
+      ...filter,
+    })
+    return (result as Listed).calls
+  }
+  const [failed] = await list({ code: 'CARRIER_AWAY' })
+  const [other] = await list({ state: ['complete'] })
+  if (!failed || !other) throw new Error('The shipments are not listed.')
+  return [failed.id, other.id]
+}

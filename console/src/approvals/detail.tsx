@@ -179,7 +179,7 @@ function Decision({ id, unread, next }: { id: string; unread: number; next: stri
   if (!may('callplane:approve')) return <Notice>{texts.readOnly}</Notice>
   const isBlocked = unread > 0
   return (
-    <section class="decision" aria-label={texts.title}>
+    <section class="decision" aria-label={texts.decision}>
       {decide.error && <Failure error={decide.error} />}
       <TextField
         label={texts.why}

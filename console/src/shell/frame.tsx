@@ -25,11 +25,11 @@ export function Frame({ badges, openPalette }: FrameProps) {
       </button>
       <Rail badges={badges} />
       <header class="bar">
-        <a class="brand" href={href('explore')}>
+        <a class="brand" href={href('explore')} aria-label={texts.product}>
           <Mark />
           <span>{texts.product}</span>
         </a>
-        <button type="button" class="find" onClick={openPalette} aria-label={texts.searchLabel}>
+        <button type="button" class="find" onClick={openPalette}>
           <Icon name="search" />
           <span>{texts.search}</span>
           <kbd>{modKey()} K</kbd>
@@ -122,12 +122,12 @@ function CurrentScreen() {
         </Boundary>
       )}
       {Screen && missing && (
-        <Empty icon="lock" title={texts.noScope.title}>
+        <Empty icon="lock" isWholeScreen title={texts.noScope.title}>
           <p>{texts.noScope.text(missing)}</p>
         </Empty>
       )}
       {!Screen && (
-        <Empty icon="explore" title={texts.notFound.title}>
+        <Empty icon="explore" isWholeScreen title={texts.notFound.title}>
           <p>{texts.notFound.text}</p>
           <div class="actions">
             <a class="button primary" href={href('explore')}>

@@ -29,7 +29,7 @@ export function lazily(load: () => Promise<ComponentType>): ComponentType {
       )
     if (loaded !== 'failed') return <loaded.screen />
     return (
-      <Empty icon="plug" title={texts.notLoaded.title}>
+      <Empty icon="plug" isWholeScreen title={texts.notLoaded.title}>
         <p>{texts.notLoaded.text}</p>
         <div class="actions">
           <Button tone="primary" onClick={() => location.reload()}>

@@ -5,7 +5,7 @@ import { createHttpTransport } from '../../client/full-http.ts'
 import type { Envelope, OutgoingCall } from '../../client/options.ts'
 import { createRegistryReader, type RegistryEntry } from '../../client/registry.ts'
 import { systemClock } from '../../client/time.ts'
-import type { Fetcher, Received } from '../../client/transport.ts'
+import type { Fetcher, FetchInit, Received } from '../../client/transport.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 
 export const REMOTE_OPTIONS = { url: { type: 'string' }, token: { type: 'string' } } as const
@@ -44,9 +44,9 @@ export class Remote {
   }
 
   /** Fetches from a path below the server's address, or from an address. */
-  fetch(place: string): Promise<Response> {
+  fetch(place: string, init: FetchInit = {}): Promise<Response> {
     const address = new URL(place.startsWith('/') ? this.url + place : place)
-    return this.fetcher.fetch(address, { signal: this.signal })
+    return this.fetcher.fetch(address, { ...init, signal: this.signal })
   }
 
   async registry(): Promise<readonly RegistryEntry[]> {

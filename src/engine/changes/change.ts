@@ -18,7 +18,8 @@ export interface Noted {
   held?: true
   code?: string
   sessionId?: string
-  parentId?: string
+  /** The id of the call that made it. */
+  parent?: string
   key?: string
   starts?: number
   createdAt: number
@@ -26,7 +27,7 @@ export interface Noted {
 }
 
 export function callChanged(instance: Instance, at: number): Noted {
-  const { tenant, id, operation, state, owner, sessionId, parentId, idempotencyKey, createdAt, endedAt } = instance
+  const { tenant, id, operation, state, owner, sessionId, idempotencyKey, createdAt, endedAt, extras } = instance
   const fault = faultIn(instance.outcome)
   return {
     kind: 'call',
@@ -39,7 +40,7 @@ export function callChanged(instance: Instance, at: number): Noted {
     ...(waitsForApproval(instance) && { held: true }),
     ...(fault && { code: fault.code }),
     ...(sessionId !== undefined && { sessionId }),
-    ...(parentId !== undefined && { parentId }),
+    ...(extras?.calledBy !== undefined && { parent: extras.calledBy }),
     ...(idempotencyKey !== undefined && { key: idempotencyKey }),
     starts: startsOf(instance),
     createdAt,
@@ -63,7 +64,7 @@ export function passes(noted: Noted, filter: CallFilter): boolean {
     isSame(owner, noted.owner) &&
     isSame(code, noted.code) &&
     isSame(sessionId, noted.sessionId) &&
-    isSame(parent, noted.parentId) &&
+    isSame(parent, noted.parent) &&
     isSame(idempotencyKey, noted.key) &&
     (minStarts === undefined || (noted.starts ?? 0) >= minStarts) &&
     (minMs === undefined || (endedAt ?? at) - createdAt >= minMs) &&

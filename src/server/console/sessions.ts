@@ -1,7 +1,7 @@
 /**
  * The sessions of people who are logged in to the console. The page holds a random token; the store keeps the token's
  * hash, so that all nodes know the session, and a reader of the database cannot use it.
- * docs/decisions/0021-sessions-without-cookies.md.
+ * docs/decisions/0022-sessions-without-cookies.md.
  */
 import { LRUCache } from 'lru-cache'
 import { type Caller, ownerOf } from '../../core/call/caller.ts'

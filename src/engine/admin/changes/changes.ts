@@ -7,7 +7,7 @@ import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import { type ChangeKind, type Noted, passes } from '../../changes/change.ts'
 import type { ChangeFeed } from '../../changes/change-feed.ts'
-import { CALL_FILTER, type CallFilter, storeFilter } from '../calls/filter.ts'
+import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from '../calls/filter.ts'
 import { ID, record, TIME, timeText } from '../shapes.ts'
 
 export interface ChangesParts {
@@ -25,7 +25,7 @@ export interface Change {
 interface ChangesArgs {
   after?: string
   kinds?: ChangeKind[]
-  filter?: CallFilter
+  filter?: CallFilterArgs
 }
 
 interface Changes {
@@ -92,7 +92,7 @@ export function watchChanges(parts: () => ChangesParts): OperationDefinition {
 }
 
 function askedBy(caller: Caller, { after, kinds, filter = {} }: ChangesArgs) {
-  const wanted = storeFilter(caller, filter)
+  const wanted = parseCallFilter(filter, caller)
   return {
     tenant: caller.tenant,
     ...(after !== undefined && { after }),
