@@ -143,7 +143,11 @@ describeWith(browser, 'results in the explorer', () => {
     const picture = svg.getByRole('img', { name: 'Image of the result' })
     await picture.waitFor()
 
-    expect(await picture.evaluate('(image) => image.decode().then(() => image.naturalWidth)')).toBe(20)
+    const width = await picture.evaluate((element) => {
+      const image = element as unknown as { decode(): Promise<void>; naturalWidth: number }
+      return image.decode().then(() => image.naturalWidth)
+    })
+    expect(width).toBe(20)
     await svg.getByRole('button', { name: 'Source' }).click()
     await value(svg).getByText('<script>').waitFor()
     await isInert(html)

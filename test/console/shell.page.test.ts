@@ -51,7 +51,7 @@ describeWith(browser, 'the page', () => {
       method: 'DELETE',
       headers: { authorization: `Bearer ${session}`, origin: site.url },
     })
-    await page.getByRole('link', { name: 'Approvals' }).click()
+    await page.getByRole('link', { name: 'Approvals', exact: true }).click()
     await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
     expect(await page.getByRole('heading', { name: 'Approvals' }).count()).toBe(1)
     await page.getByLabel('Token, or link with a code').fill(TOKENS.operator)
@@ -70,7 +70,7 @@ describeWith(browser, 'the page', () => {
     const page = await site.open('#/errors', { token: TOKENS.operator })
     await page.getByRole('link', { name: /^TIMEOUT/ }).waitFor()
     await site.stop()
-    await page.getByRole('link', { name: 'Approvals' }).click()
+    await page.getByRole('link', { name: 'Approvals', exact: true }).click()
     await page.getByRole('alert').waitFor()
     await site.start()
     await page.getByRole('button', { name: 'Try again' }).click()

@@ -1,8 +1,9 @@
 /** The page's server: the typed client of the package, with the session's token, at an address relative to the page. */
+
+import { createClient } from '../../../src/client/calls.ts'
 import { isFault } from '../../../src/client/fault.ts'
-import { createClient } from '../../../src/client/index.ts'
-import type { Registry } from '../../../src/client/registry.ts'
-import type { Client } from '../../../src/client/types.ts'
+import { createRegistryReader, type Registry } from '../../../src/client/registry.ts'
+import type { Client, SmallClient } from '../../../src/client/types.ts'
 import { Session } from './session.ts'
 import type { OperationName, Operations, WhoAmI } from './types.ts'
 
@@ -10,7 +11,9 @@ export interface Server {
   /** The address of the server, with the path that it is mounted at, without a slash at the end. */
   readonly base: string
   readonly session: Session
-  readonly client: Client<Operations>
+  readonly client: SmallClient<Operations>
+  /** The client that also reads results in chunks. It is loaded when it is first needed. */
+  fullClient(): Promise<Client<Operations>>
   /** Calls one of the server's own operations. */
   call<N extends OperationName>(
     name: N,
@@ -30,11 +33,19 @@ export function baseOf(address: string): string {
 
 export function createConsoleServer(base: string, storage: Storage | undefined): Server {
   const session = new Session({ base, storage, whoami: () => whoami(server) })
-  const client = createClient<Operations>({
+  const options = {
     url: base,
-    token: (refused) => session.token(refused),
+    token: (refused?: string) => session.token(refused),
     retries: 1,
     onWarning: () => {},
+  }
+  const client = createClient<Operations>(options)
+  const registry = createRegistryReader({
+    base,
+    resolve: (uri) => new URL(uri),
+    token: () => session.token(),
+    fetch: (address, { headers, signal }) =>
+      server.fetch(address.href.slice(base.length), { headers: { ...headers }, signal: signal ?? null }),
   })
   const server: Server = {
     base,
@@ -42,7 +53,8 @@ export function createConsoleServer(base: string, storage: Storage | undefined):
     client,
     call: <N extends OperationName>(name: N, args: Operations[N]['args'], signal?: AbortSignal) =>
       (client.call as UntypedCall)(name, args, signal && { signal }) as Promise<Operations[N]['result']>,
-    registry: (signal) => client.registry(signal),
+    fullClient: async () => (await import('../../../src/client/index.ts')).createClient<Operations>(options),
+    registry,
     async fetch(path, init = {}) {
       const send = (token: string | undefined) => {
         const headers = new Headers(init.headers)

@@ -147,8 +147,9 @@ function useCurrent(list: RunList, peek: string | undefined): [number, (index: n
   const seen = useRef<string>()
   useEffect(() => {
     const at = list.runs?.findIndex((run) => run.id === peek) ?? -1
-    if (peek && at >= 0 && seen.current !== peek) setCurrent(at)
+    if (at < 0 || seen.current === peek) return
     seen.current = peek
+    setCurrent(at)
   }, [list.runs, peek])
   return [current, setCurrent]
 }

@@ -25,7 +25,8 @@ export async function fetchFile(
   const more = json === undefined ? {} : { json }
   const requestId = /\/ops\/([^/]+)\/chunks$/.exec(new URL(uri, server.base).pathname)?.[1]
   if (requestId !== undefined) {
-    const download = (await server.client.resume(decodeURIComponent(requestId)).result({ signal })) as Download
+    const client = await server.fullClient()
+    const download = (await client.resume(decodeURIComponent(requestId)).result({ signal })) as Download
     return { kind: 'file', file: { blob: await collect(download, onBytes), ...more } }
   }
   const response = await getFile(server, uri, auth, signal)
