@@ -34,7 +34,7 @@ const LONG: readonly { files: string; what: string }[] = [
     files: 'test/frameworks/*.test.ts',
     what: 'hosts in processes of their own: frameworks, Bun, Deno, workerd, Next.js',
   },
-  { files: 'test/agents/mastra.test.ts', what: 'tools for Mastra, which is a large package' },
+  { files: 'test/agents/{mastra,langchain}.test.ts', what: 'tools for Mastra and LangChain, which are large packages' },
   { files: 'test/package/create.test.ts', what: 'projects of npm create callplane, from the packed packages' },
   { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python, SeaweedFS' },
 ]

@@ -143,9 +143,10 @@ describeWith(browser, 'results in the explorer', () => {
     const picture = svg.getByRole('img', { name: 'Image of the result' })
     await picture.waitFor()
 
-    const width = await picture.evaluate((element) => {
+    const width = await picture.evaluate(async (element) => {
       const image = element as unknown as { decode(): Promise<void>; naturalWidth: number }
-      return image.decode().then(() => image.naturalWidth)
+      await image.decode()
+      return image.naturalWidth
     })
     expect(width).toBe(20)
     await svg.getByRole('button', { name: 'Source' }).click()
@@ -225,9 +226,8 @@ describeWith(browser, 'results in the explorer', () => {
 
   test('feature 12: 50 MB leave the page quick, and few rows are in the document', async () => {
     const page = await at('v1:values.large', { megabytes: 50 })
-    await page.evaluate(() => {
-      const seen = { longest: 0, last: performance.now() }
-      Object.assign(globalThis, { seen })
+    await page.evaluate(`
+      globalThis.seen = { longest: 0, last: performance.now() }
       const beat = () => {
         const now = performance.now()
         seen.longest = Math.max(seen.longest, now - seen.last)
@@ -235,7 +235,7 @@ describeWith(browser, 'results in the explorer', () => {
         setTimeout(beat, 10)
       }
       beat()
-    })
+    `)
 
     await run(page).click()
     await page.getByText('Complete', { exact: true }).waitFor({ timeout: 45_000 })
@@ -245,10 +245,8 @@ describeWith(browser, 'results in the explorer', () => {
     await page.locator('.code-row', { hasText: 'the end' }).waitFor({ timeout: 30_000 })
 
     expect(await page.locator('.code-row').count()).toBeLessThan(80)
-    console.log(
-      'longest pause of the page, ms:',
-      Math.round(await page.evaluate(() => (globalThis as unknown as { seen: { longest: number } }).seen.longest)),
-    )
+    // Reported, not asserted: the machine may be busy.
+    console.log('longest pause of the page with 50 MB, ms:', await page.evaluate('Math.round(seen.longest)'))
     await page.context().close()
   })
 
@@ -288,28 +286,21 @@ describeWith(browser, 'results in the explorer', () => {
     expect(await run(page).isDisabled()).toBe(true)
     expect(sent).toEqual([])
 
-    await page.evaluate(() => {
-      const words: string[] = []
-      Object.assign(globalThis, { words })
-      new MutationObserver(() => words.push(document.querySelector('.run-line')?.textContent ?? '')).observe(
-        document.body,
-        {
-          subtree: true,
-          childList: true,
-          characterData: true,
-        },
-      )
+    await page.evaluate(`
+      globalThis.words = []
+      const look = () => words.push(document.querySelector('.run-line')?.textContent ?? '')
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true })
       const transfer = new DataTransfer()
       transfer.items.add(new File([new Uint8Array(100_000_000).fill(65)], 'large.txt', { type: 'text/plain' }))
-      const field = document.querySelector<HTMLInputElement>('.op input[type=file]')
-      if (field) field.files = transfer.files
-      field?.dispatchEvent(new Event('change', { bubbles: true }))
-    })
+      const field = document.querySelector('.op input[type=file]')
+      field.files = transfer.files
+      field.dispatchEvent(new Event('change', { bubbles: true }))
+    `)
     await run(page).click()
     await page.getByText('Complete', { exact: true }).waitFor({ timeout: 45_000 })
 
     expect(await value(page).innerText()).toContain('"bytes": 100000000')
-    const words = await page.evaluate(() => (globalThis as unknown as { words: string[] }).words.join('\n'))
+    const words = await page.evaluate(`words.join('\\n')`)
     expect(words).toMatch(/MB of 100 MB sent/)
     await page.context().close()
   })

@@ -80,7 +80,7 @@ describeWith(browser, 'the explorer', () => {
   test('a newcomer lands on a call that is filled in, presses Enter, and is shown what to try next', async () => {
     const page = await site.open('', { at: 'explorer' })
     await run(page).waitFor()
-    await page.waitForFunction(() => document.activeElement?.textContent?.startsWith('Run'))
+    await page.waitForFunction(`document.activeElement?.textContent?.startsWith('Run')`)
 
     await page.keyboard.press('Enter')
     await done(page)
@@ -118,8 +118,8 @@ describeWith(browser, 'the explorer', () => {
     expect(await result(page).innerText()).toContain('Hello history')
     expect(await page.locator('.exchange').innerText()).toContain('POST /call')
     await page.getByRole('button', { name: 'Save call' }).click()
-    await page.getByLabel('Name').fill('My greeting')
-    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill('My greeting')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('link', { name: 'History' }).click()
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export' }).click()
@@ -186,10 +186,10 @@ describeWith(browser, 'the explorer', () => {
     const page = await at('v1:tests.secret', { user: 'ada', password: PASSWORD }, 'view=json')
     await run(page).click()
     await done(page)
-    await page.waitForFunction(() => !location.hash.includes('tab'))
+    await page.waitForFunction(`!location.hash.includes('tab')`)
     await page.getByRole('button', { name: 'OTC', exact: true }).click()
     await page.getByRole('link', { name: 'Code' }).click()
-    await page.waitForFunction(() => /wire=otc/.test(location.hash) && /tab=snippets/.test(location.hash))
+    await page.waitForFunction(`/wire=otc/.test(location.hash) && /tab=snippets/.test(location.hash)`)
     await pause(500)
     const link = page.url()
     ran.length = 0
@@ -202,10 +202,7 @@ describeWith(browser, 'the explorer', () => {
     expect(await other.locator('.snippets').innerText()).toContain('"user"')
     expect(await other.content()).not.toContain(PASSWORD)
     expect(ran).toEqual([])
-    const kept = await page.evaluate(async () => {
-      const databases = await indexedDB.databases()
-      return JSON.stringify([databases, { ...localStorage }, { ...sessionStorage }])
-    })
+    const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')
     expect(kept).not.toContain(PASSWORD)
     await page.getByRole('link', { name: 'History' }).click()
     await page.locator('.past-call').first().click()
@@ -237,11 +234,7 @@ describeWith(browser, 'the explorer', () => {
     const page = await at('v1:tests.once', { text: 'double' })
     await run(page).waitFor()
 
-    await page.evaluate(() => {
-      const button = document.querySelector<HTMLButtonElement>('.button.run')
-      button?.click()
-      button?.click()
-    })
+    await page.evaluate(`for (const _ of [1, 2]) document.querySelector('.button.run').click()`)
     await done(page)
 
     expect(ran).toEqual(['once double'])

@@ -77,10 +77,10 @@ export const WORKERD = join(own, 'runtimes/bin/workerd')
 
 export const jsRuntimes: TestEngine = engine('Bun, Deno and workerd', ['setpriv'], [join(own, 'runtimes/made-from')])
 
-/** Next.js and Mastra, in the versions of `scripts/engines/frameworks.txt`. */
+/** Next.js, Mastra, LangChain and Svelte, in the versions of `scripts/engines/frameworks.txt`. */
 export const LARGE_PACKAGES = join(own, 'frameworks/node_modules')
 
-export const largePackages: TestEngine = engine('Next.js and Mastra', ['setpriv'], [join(own, 'frameworks/made-from')])
+export const largePackages: TestEngine = engine('large frameworks', ['setpriv'], [join(own, 'frameworks/made-from')])
 
 /** Debian installs every major version in a folder of its own. */
 const POSTGRES = '/usr/lib/postgresql'

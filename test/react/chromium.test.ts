@@ -1,21 +1,28 @@
-/** The hooks of React, and Vue with our query options, in Chromium against a real server. */
+/** The hooks of React, and Vue and Svelte with our query options, in Chromium against a real server. */
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { expect, test, vi } from 'vitest'
 import { openChromium } from '../engines/chromium.ts'
-import { browser, describeWith } from '../engines/engines.ts'
+import { browser, describeWith, LARGE_PACKAGES, largePackages } from '../engines/engines.ts'
 import { type Site, startSite } from '../scenarios/server.ts'
 import { count, getItem, report, watched } from './operations.ts'
+import { SVELTE_ENTRY, sveltePlugin } from './svelte-bundle.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 async function bundle(name: string): Promise<string> {
+  const isSvelte = name.endsWith('.svelte')
+  const path = join(import.meta.dirname, name)
   const built = await rolldown({
-    input: join(import.meta.dirname, name),
+    input: isSvelte ? SVELTE_ENTRY : path,
+    plugins: isSvelte ? [await sveltePlugin(path)] : [],
     platform: 'browser',
     // Packages mark modules for servers that render React, which this page has no use for.
     onLog: () => {},
-    resolve: { conditionNames: ['callplane-source', 'browser', 'import', 'module', 'default'] },
+    resolve: {
+      conditionNames: ['callplane-source', ...(isSvelte ? ['svelte'] : []), 'browser', 'import', 'module', 'default'],
+      modules: ['node_modules', LARGE_PACKAGES],
+    },
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
   })
   return (await built.generate({ format: 'esm' })).output[0].code
@@ -68,5 +75,19 @@ describeWith(browser, 'Chromium', () => {
     const { shows } = await openPage(chromium, site, 'vue-page.ts')
 
     await shows('item', /^item 7$/)
+  })
+})
+
+describeWith(browser, 'Chromium', () => {
+  describeWith(largePackages, 'Svelte', () => {
+    test('uses the same options through its own adapter', async () => {
+      const site = await startSite({ operations: [getItem] })
+      await using chromium = await openChromium()
+      const { page, shows } = await openPage(chromium, site, 'svelte-page.svelte')
+
+      await shows('item', /^item 7$/)
+      await page.click('#next')
+      await shows('item', /^item 8$/)
+    })
   })
 })

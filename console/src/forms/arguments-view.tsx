@@ -30,7 +30,7 @@ import { type Path, pointerOf } from './text/nodes.ts'
 import { type Parsed, parseText } from './text/parse.ts'
 import { DEFAULT_INDENT, indentText } from './text/print.ts'
 
-export type { Attachment, Attachments, MediaSlot } from './fields/attachments.tsx'
+export type { Attachments, MediaSlot } from './fields/attachments.tsx'
 export type { ServerFinding } from './fields/summary.tsx'
 export { withoutSensitive } from './schema/sensitive.ts'
 

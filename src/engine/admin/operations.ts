@@ -34,6 +34,8 @@ import { type ReplayParts, replayCalls } from './calls/replay.ts'
 import { type ChangesParts, waitForChanges, watchChanges } from './changes/changes.ts'
 import { dismissDeadLetters } from './dead-letters/dismiss.ts'
 import { listDeadLetters } from './dead-letters/list.ts'
+import { createExport } from './exports/create.ts'
+import { getSeries, type SeriesParts } from './metrics/series.ts'
 import { listNodes } from './nodes-operation.ts'
 import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
@@ -45,7 +47,8 @@ export interface OwnParts
     CheckParts,
     CancelParts,
     ReplayParts,
-    ChangesParts {
+    ChangesParts,
+    SeriesParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -144,6 +147,8 @@ export function createOwnOperations(): OwnOperations {
       replayCalls(parts),
       listDeadLetters(parts),
       dismissDeadLetters(parts),
+      createExport(parts),
+      getSeries(parts),
     ],
     connect(given) {
       connected = given

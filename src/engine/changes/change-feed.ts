@@ -1,7 +1,7 @@
 /**
- * Tells waiting operators of changes. It listens only while somebody waits, or while another node says that somebody
+ * Tells waiting operators of changes. It listens only while an operator waits, or while another node says that one
  * waits there, so that it costs nothing otherwise. It keeps the last changes, for those who come back for more. It is a
- * hint: who misses changes is told to look again.
+ * hint: an operator who misses changes is told to look again.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
@@ -40,7 +40,7 @@ const MOST_EVENTS = 200
 const MOST_WAITING = 10_000
 /** Changes of one moment are told together. */
 const GATHER_MS = 50
-/** It goes on listening for so long after the last one has waited. */
+/** It goes on listening for this long after the last wait. */
 const LINGER_MS = 60_000
 /** How much later a change of another node can arrive. */
 const LATE_MS = 5_000
@@ -70,7 +70,7 @@ export class ChangeFeed {
   #cancelLinger = () => {}
   /** Called with every change of this process. */
   onNoted: ((noted: Noted) => void) | undefined
-  /** Called when somebody waits. The wait begins once its promise has settled. */
+  /** Called when an operator waits. The wait begins once its promise has settled. */
   onWanted: (() => Promise<void> | undefined) | undefined
 
   constructor(parts: ChangeFeedParts) {

@@ -1,6 +1,6 @@
 /**
- * Passes changes between the processes on one store, through its records: a process where somebody waits says so, and
- * the others then write their changes in small batches. Nobody writes while nobody waits.
+ * Passes changes between the processes on one store, through its records: a process where an operator waits says so, and
+ * the others then write their changes in small batches. No process writes while no operator waits.
  */
 import type { Siblings } from '../../core/ports/peers.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
@@ -20,9 +20,9 @@ export interface SharedChangesParts {
 
 const WANTED = 'changes-wanted'
 const BATCHES = 'changes/'
-/** How often a process looks whether somebody waits elsewhere. */
+/** How often a process looks whether an operator waits elsewhere. */
 const LOOK_MS = 5_000
-/** How often changes are written and read while somebody waits. */
+/** How often changes are written and read while an operator waits. */
 const PASS_MS = 500
 const WANTED_MS = 30_000
 const BATCH_MS = 60_000
@@ -35,7 +35,7 @@ export class SharedChanges {
   readonly #parts: SharedChangesParts
   readonly #seen = new Map<string, number>()
   #outbox: Noted[] = []
-  /** Until when somebody waits here or elsewhere. */
+  /** Until when an operator waits here or elsewhere. */
   #wantedHereUntil = 0
   #wantedUntil = 0
   #saidAt = Number.NEGATIVE_INFINITY

@@ -14,6 +14,7 @@ import { Maintenance } from '../../engine/follow/maintenance.ts'
 import { createWaiters } from '../../engine/follow/waiters.ts'
 import { DEFAULT_LIMITS } from '../../engine/limits/limit-rules.ts'
 import { Limits } from '../../engine/limits/limits.ts'
+import { Samples, Sampling } from '../../engine/metrics/samples.ts'
 import { LateSending } from '../../engine/owed/late-replies.ts'
 import { createFetcher } from '../../security/outbound/fetcher.ts'
 import { DEFAULT_WORK, type ServerOptions, type Sizes } from '../options/options.ts'
@@ -23,6 +24,7 @@ import type { Access } from './access.ts'
 import { createInjector } from './context-source.ts'
 import { faultTable } from './fault-table.ts'
 import type { Keys } from './governing.ts'
+import { createMeasuring } from './measuring.ts'
 import type { Observing } from './observing.ts'
 import type { Offer, Own } from './offer.ts'
 import { tellAboutServer } from './own-parts.ts'
@@ -41,7 +43,7 @@ export interface Running {
   limits: Limits
   maintenance: Maintenance
   lateReplies: LateSending
-  /** Changes for operators who wait. */
+  /** Changes for operators who wait, and samples of the load. */
   changes: { start(): void; stop(): Promise<void> }
 }
 
@@ -113,6 +115,9 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const sharedChanges =
     peers && new SharedChanges({ clock: env.clock, log, records: store.records, feed, node, siblings: peers.siblings })
   const { observing, transports } = parts
+  const samples = new Samples(store.records)
+  const measured = createMeasuring({ about, limits, observing, nodes: async () => nodes() })
+  const sampling = new Sampling({ clock: env.clock, log, samples, measured, writer: node })
   own.administration.connect({
     ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),
     faults: faultTable,
@@ -120,6 +125,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     checking: engine.checking,
     replaying: engine.replaying,
     changes: feed,
+    samples,
     stopCall: (instance) => followUp.stop(instance),
     log: env.log,
     worker,
@@ -145,9 +151,14 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const lateReplies = new LateSending({ env, store, owed: engine.owed })
   const changes = {
-    start: () => sharedChanges?.start(),
+    start() {
+      sharedChanges?.start()
+      sampling.start()
+    },
     async stop() {
       await sharedChanges?.stop()
+      await sampling.stop()
+      measured[Symbol.dispose]()
       feed.stop()
     },
   }

@@ -29,7 +29,15 @@ function createPageFrame({ index }: Pick<ConsoleFiles, 'index'>): FramePage {
 }
 
 function formsOf(text: string): Forms {
-  return { tag: tagOf(text), plain: Buffer.from(text), gzip: gzipSync(text) }
+  let zipped: Uint8Array | undefined
+  return {
+    tag: tagOf(text),
+    plain: Buffer.from(text),
+    get gzip() {
+      zipped ??= gzipSync(text)
+      return zipped
+    },
+  }
 }
 
 export interface ConsolePage {

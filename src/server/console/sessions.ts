@@ -26,7 +26,7 @@ const BEARER = /^bearer +(cps_[\w-]{43}) *$/i
 
 export interface SessionParts {
   records: Pick<Records, 'get' | 'put' | 'replace' | 'remove'>
-  env: Pick<Environment, 'clock' | 'digest' | 'newSecret' | 'conceal' | 'log'>
+  env: Pick<Environment, 'clock' | 'digest' | 'newSecret' | 'log'>
   /** Every session is read-only. */
   readOnly: boolean
   /** False if the configuration no longer has the token that a session was made with. */

@@ -37,7 +37,7 @@ test('a replay as oneself runs for the replayer, also with other arguments', asy
   expect(works.runs.at(-1)).toEqual({ by: 'replayer', args: { n: 7 } })
 })
 
-test('other arguments are refused for several calls, and for a call of somebody else as its owner', async () => {
+test('other arguments are refused for several calls, and for a call of another caller as its owner', async () => {
   const works = await openWorks()
   await works.make('ada', 'v1:shop.pay', 2)
   const ids = await works.ids()

@@ -20,7 +20,7 @@ export interface CallsParts {
 /** Of one page. Where no index helps, this takes about 10 ms of CPU time. */
 const SCAN = 10_000
 /** A search for a text reads the arguments and outcomes, too. */
-const TEXT_SCAN = 2_000
+const TEXT_SCAN = 1_000
 
 export function scanOf({ text }: CallFilter, times = 1): number {
   return text === undefined ? SCAN * times : TEXT_SCAN

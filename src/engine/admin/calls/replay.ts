@@ -123,7 +123,7 @@ async function replayOne(
     caller: as === 'me' ? caller : original.caller,
     by: ownerOf(caller),
     ...(args && { args }),
-    // A filter may match a call that somebody else is replaying. An id is meant.
+    // A filter may match a call that another operator is replaying. An id is meant.
     records: [marking(original, { replay: id }, ids === undefined)],
   }
   for (let tries = 1; ; tries++) {

@@ -1,6 +1,6 @@
 /**
  * Chooses the index for a list in one generation, and how far down it is read. The calls of a tenant are found by its
- * callers if these are few, because an index has the calls of each caller in order.
+ * callers if they are few. Otherwise they are found among the newest calls of all tenants.
  */
 import { type CallFilter, SEARCHED_BYTES } from '../../../core/ports/call-list.ts'
 import { type Session, statement } from '../connect/session.ts'
@@ -19,8 +19,6 @@ export interface Route {
 
 /** So many calls are read and sorted, wherever they are. */
 const FEW = 2_000
-/** The calls of each of so many callers are read in turn. */
-const MANY_CALLERS = 200
 
 export type ChooseRoute = (
   session: Session,
@@ -46,27 +44,13 @@ export function createRoutes({ calls, callers }: Tables): ChooseRoute {
       FROM ${calls(generation)} c WHERE c.id < $1::uuid AND c.id >= $2::uuid ORDER BY c.id DESC LIMIT $3`),
   )
   const ofTenant = 'k.tenant = $1 AND ($2::text IS NULL OR k.owner = $2)'
-  const countCallers = perGeneration((generation) =>
-    statement(`SELECT count(*)::int AS count FROM (SELECT FROM ${callers(generation)} k
-      WHERE ${ofTenant} LIMIT ${MANY_CALLERS + 1}) AS seen`),
-  )
   const countCalls = perGeneration((generation) =>
     statement(`SELECT count(*)::int AS count FROM (SELECT FROM ${callers(generation)} k JOIN ${calls(generation)} c
       ON c.caller = k.hash WHERE ${ofTenant} LIMIT ${FEW + 1}) AS seen`),
   )
-  // Below the highest of these ids, some caller has calls that were not looked at.
-  const lastOfEach = perGeneration((generation) =>
-    statement(`SELECT (array_agg(last.id ORDER BY last.id DESC))[1] AS least FROM ${callers(generation)} k
-      CROSS JOIN LATERAL (SELECT c.id FROM ${calls(generation)} c WHERE c.caller = k.hash AND c.id < $3::uuid
-        AND c.id >= $4::uuid ORDER BY c.id DESC LIMIT 1 OFFSET $5) AS last
-      WHERE ${ofTenant}`),
-  )
-
   return async (session, generation, { tenant, filter, scan }, { below, from }) => {
     const { owner, parent, replayOf, text } = filter
     const who = [encodeText(tenant), owner === undefined ? null : encodeText(owner)]
-    const count = async (by: typeof countCallers) =>
-      (await session.query<{ count: number }>(by(generation), who)).rows[0]?.count ?? 0
     const lastOf = async (by: Route['by'], find: typeof lastById, more: readonly string[] = []): Promise<Route> => {
       type Row = { scanned: number; least: string | null }
       const { rows } = await session.query<Row>(find(generation), [below, from, scan, ...more])
@@ -86,17 +70,11 @@ export function createRoutes({ calls, callers }: Tables): ChooseRoute {
     }
     if (parent !== undefined) return lastOf('parent', lastOfParent, [parent])
     if (replayOf !== undefined) return lastOf('replayed', lastReplayed, [replayOf])
-    const callersFound = await count(countCallers)
-    if (callersFound === 0) return undefined
-    const callsFound = await count(countCalls)
-    if (callsFound <= FEW) return { by: 'callers', scanned: callsFound }
-    if (isOnlyFailed(filter)) return lastOf('failed', lastFailed)
-    if (callersFound > MANY_CALLERS) return lastOf('id', lastById)
-    const each = Math.max(1, Math.floor(scan / callersFound))
-    const values = [...who, below, from, each - 1]
-    const { rows } = await session.query<{ least: string | null }>(lastOfEach(generation), values)
-    const floor = rows[0]?.least ?? undefined
-    return { by: 'callers', scanned: scan, ...(floor !== undefined && { floor }) }
+    const { rows } = await session.query<{ count: number }>(countCalls(generation), who)
+    const found = rows[0]?.count ?? 0
+    if (found === 0) return undefined
+    if (found <= FEW) return { by: 'callers', scanned: found }
+    return isOnlyFailed(filter) ? lastOf('failed', lastFailed) : lastOf('id', lastById)
   }
 }
 
