@@ -1,4 +1,4 @@
-/** `npm run build:console`: builds the console's files, also if they are there already. */
+/** `npm run build:console`: builds the console's files if they are absent or older than their sources. */
 import { buildConsole } from './console-files.ts'
 
-await buildConsole({ always: true })
+await buildConsole()

@@ -13,7 +13,7 @@ async function prepareConsole() {
   const tell = (/** @type {string} */ line) => void process.stderr.write(`${line}\n`)
   try {
     const { buildConsole } = await import('./console-files.ts')
-    await buildConsole({ tell })
+    await buildConsole(tell)
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message.split('\n', 1)[0] : String(thrown)
     tell(`callplane: could not build the console, so /explorer/ is a plain list: ${reason}`)

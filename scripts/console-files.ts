@@ -24,9 +24,9 @@ const SOURCES = '.sources'
 const FOLDERS = ['console', 'src/client', 'src/core', 'src/wire']
 
 /** Returns true if it built the files. */
-export async function buildConsole({ always = false, tell = (_line: string) => {} } = {}): Promise<boolean> {
+export async function buildConsole(tell: (line: string) => void = () => {}): Promise<boolean> {
   const sources = hashOfSources()
-  if (!always && builtFrom() === sources) return false
+  if (builtFrom() === sources) return false
   const { build } = await import('vite')
   tell('callplane: building the console, which takes a few seconds the first time')
   // In a folder of its own first: another process may serve the old files, or build at the same time.
@@ -41,7 +41,7 @@ export async function buildConsole({ always = false, tell = (_line: string) => {
     })
     writeFileSync(join(unfinished, SOURCES), sources)
     // Another process was faster, and may serve its files already.
-    if (!always && builtFrom() === sources) return false
+    if (builtFrom() === sources) return false
     rmSync(OUT, { recursive: true, force: true })
     renameSync(unfinished, OUT)
     return true

@@ -2,6 +2,7 @@
 import { Fault } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
 import { packageVersion } from '../server/build/package-version.ts'
+import { explainFault } from './client/explain-fault.ts'
 import { type Command, type CommandIo, EXIT, exitCodeOf, print, usageFault } from './command.ts'
 
 interface Entry {
@@ -84,7 +85,7 @@ export async function run(io: CommandIo): Promise<number> {
   } catch (thrown) {
     // An interrupted command prints nothing more.
     if (io.signal.aborted && !(thrown instanceof Fault)) return EXIT.interrupted
-    return explain(thrown, name, io, debug)
+    return explain(explainFault(thrown), name, io, debug)
   }
 }
 

@@ -29,7 +29,11 @@ export class FullRun<Result> extends CallRun<Result> implements ProgressRun<Resu
 }
 
 /** Every state of a call until it ends: as the server pushes them where it can, else by polls. */
-async function* changes(calling: Calling, first: Received, signal: AbortSignal | undefined): AsyncIterable<Envelope> {
+export async function* changes(
+  calling: Calling,
+  first: Received,
+  signal: AbortSignal | undefined,
+): AsyncIterable<Envelope> {
   let now = first
   const watched = calling.transport.watch?.(now.envelope.requestId, signal)
   if (watched && !isOver(now.envelope)) {

@@ -80,8 +80,10 @@ export interface OutgoingCall {
 /** OpenCALL's `ctx`. */
 export interface CallContext {
   requestId: string
-  idempotencyKey: string
+  idempotencyKey?: string | undefined
   sessionId?: string | undefined
+  /** How long the server may hold the request for the result. */
+  timeoutMs?: number | undefined
   parentId?: string | undefined
   locale?: string | undefined
   traceparent?: string | undefined

@@ -26,10 +26,10 @@ import { buildRegistry } from './build/operations.ts'
 import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, peersOf } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
+import type { CallplaneServer } from './callplane-server.ts'
 import { createLoginRoutes } from './console/login-routes.ts'
 import { openConsole } from './console/open-console.ts'
 import { openConsolePage } from './console/page-routes.ts'
-import type { CallplaneServer } from './callplane-server.ts'
 import { Carriers } from './mount/carriers.ts'
 import { createOpenApiRoute } from './mount/openapi-route.ts'
 import { rootHint } from './mount/root-hint.ts'
@@ -178,6 +178,7 @@ async function assemble<App>(
       secrets: keys.secrets,
       sweptElsewhere: !isFirst,
     })
+    running.changes.start()
     engine.worker.wake()
   }
   const carriers = new Carriers(env.log)
@@ -204,6 +205,7 @@ async function assemble<App>(
   } catch (thrown) {
     await Promise.all([engine.worker.stop(0), carriers.close(0)])
     await running.lateReplies.stop()
+    await running.changes.stop()
     await maintenance.stop()
     await own.announcements?.stop()
     await imports.close()

@@ -180,6 +180,7 @@ export async function serve<App>(
     stopping = worker.stop(graceMs)
     mcp.close()
     await lateReplies.stop()
+    await running.changes.stop()
     await Promise.all([stopping, carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)

@@ -25,7 +25,7 @@ test('a chunked result is refused when a byte, the order or the length is not wh
 
   expect(honest).toMatchObject({ code: 0, files: ['out'] })
   for (const { code, stderr, files } of [changed, unchained, gap, short]) {
-    expect(stderr).toMatch(/callplane: The result arrived damaged: .*fetch the result again\.\n$/)
+    expect(stderr).toMatch(/callplane: The result arrived damaged: .*read it again\.\n$/)
     expect({ code, files }).toEqual({ code: 1, files: [] })
   }
 })
@@ -46,7 +46,7 @@ test('a server without events is followed by polls that keep to its pace', async
   const { code, stdout } = await runCommand(['call', 'v1:Y', '--follow', '--url', url])
 
   expect({ code, stdout }).toEqual({ code: 0, stdout: '7\n' })
-  expect(polls.map(({ prefer }) => prefer)).toEqual(['wait=30', 'wait=30', 'wait=30'])
+  expect(polls.map(({ prefer }) => prefer)).toEqual(['wait=25', 'wait=25', 'wait=25'])
   const gaps = polls.slice(1).map(({ at }, index) => at - (polls[index]?.at ?? 0))
   expect(Math.min(...gaps)).toBeGreaterThan(110)
 })
@@ -82,7 +82,7 @@ test('the message says that the server does not speak OpenCALL', async () => {
 
   const { code, stderr } = await runCommand(['call', 'v1:Y', '--url', url])
 
-  expect(stderr).toMatch(/responded to \/call with 200 and no OpenCALL document/)
+  expect(stderr).toMatch(/responded with 200 and application\/json, not an OpenCALL envelope/)
   expect(code).toBe(1)
 })
 

@@ -167,7 +167,7 @@ test('no server is exit 3 with the way to start one', async () => {
   const { code, stderr } = await runCommand(['call', 'v1:Calculator.Add', '--url', 'http://127.0.0.1:1'])
 
   expect(code).toBe(3)
-  expect(stderr).toMatch(/^callplane: No server responds at http:\/\/127\.0\.0\.1:1.*"callplane serve".*\n$/)
+  expect(stderr).toMatch(/^callplane: No server responds\. http:\/\/127\.0\.0\.1:1 .*"callplane serve".*\n$/)
 })
 
 test('invalid arguments are exit 2 before anything is sent', async () => {

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { jsonSchema, operation } from 'callplane'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -27,7 +28,7 @@ test('prints each frame as a line of JSON, and ends with the stream', async () =
 /** Any OpenCALL server that answers a call with this stream, and records who connects to it. */
 async function serveStream(describe: (origin: string) => object, serve: (socket: WebSocket) => void) {
   const connected: [protocol: string, authorization: string | undefined][] = []
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     if (request.headers.accept === 'text/event-stream') {
       connected.push(['sse', request.headers.authorization])
       response.writeHead(200, { 'Content-Type': 'text/event-stream' })
@@ -36,8 +37,12 @@ async function serveStream(describe: (origin: string) => object, serve: (socket:
     }
     response.setHeader('Content-Type', 'application/json')
     const error = { code: 'CLOCK_STOPPED', message: 'The clock has stopped.' }
-    if (request.url === '/ops/r1') response.end(JSON.stringify({ requestId: 'r1', state: 'error', error }))
-    else response.writeHead(202).end(JSON.stringify({ requestId: 'r1', state: 'streaming', stream: describe(origin) }))
+    if (request.url?.startsWith('/ops/')) {
+      response.end(JSON.stringify({ requestId: request.url.slice('/ops/'.length), state: 'error', error }))
+      return
+    }
+    const { requestId } = JSON.parse(await text(request)).ctx
+    response.writeHead(202).end(JSON.stringify({ requestId, state: 'streaming', stream: describe(origin) }))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -64,9 +64,8 @@ describeWith(browser, 'the explorer at its limits', () => {
       }),
     ]
     await using site = await startConsole({ operations, work: { leaseMs: 1_000 } })
-    const page = await site.open('', { at: 'explorer' })
+    const page = await site.open(`#/op/v1:tests.wait?a=${await encodeArgs('{"text":"typed"}')}`, { at: 'explorer' })
     page.setDefaultTimeout(30_000)
-    await page.goto(`${site.url}/explorer/#/op/v1:tests.wait?a=${await encodeArgs('{"text":"typed"}')}`)
     await page.getByRole('button', { name: 'Run', exact: true }).click()
     await page.getByText('Running', { exact: true }).waitFor()
 

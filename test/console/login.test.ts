@@ -1,6 +1,6 @@
 /** Logging in to the console: codes, tokens, sessions on every protocol, and their end. */
 import { createHmac } from 'node:crypto'
-import { createToken, operation, type ServerOptions } from 'callplane'
+import { createToken, definePolicy, operation, type ServerOptions } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createStepClock, type Site, startSite } from '../scenarios/server.ts'
@@ -109,6 +109,25 @@ describe('a code', () => {
 
     expect([(await ask({})).status, (await ask(bearer(body.session))).status]).toEqual([403, 403])
   })
+})
+
+test('a person with a code approves what local callers want to do', async () => {
+  const pay = operation('v1:it.pays', { model: 'async', run: () => 'paid' })
+  const policy = definePolicy({
+    default: 'allow',
+    rules: [{ id: 'ask', effect: 'approve', what: { operation: 'v1:it.pays' } }],
+  })
+  const site = await open({ operations: [pay], policy })
+  const { requestId } = (await site.call('v1:it.pays')).body
+  const { body } = await logIn(site, { code: await codeOf(site) })
+  const headers = bearer(body.session)
+
+  const listed = await site.call('v1:callplane.approvals.list', {}, undefined, { headers })
+  const [{ id }] = (listed.body.result as { approvals: [{ id: string }] }).approvals
+  const decided = await site.call('v1:callplane.approvals.decide', { id, verdict: 'approve' }, undefined, { headers })
+
+  expect(decided.body.error).toBeUndefined()
+  expect((await site.ended(requestId)).body.result).toBe('paid')
 })
 
 describe('a token', () => {

@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ConsoleSite, startConsole } from './site.ts'
-import { doSomeWork, TOKENS, waitingApproval, worldOptions } from './world.ts'
+import { doSomeWork, someRuns, TOKENS, waitingApproval, worldOptions } from './world.ts'
 
 const [folder = 'dist/screenshots', part = ''] = process.argv.slice(2)
 const SIZES = [
@@ -15,7 +15,6 @@ const SIZES = [
 ]
 const SCREENS: Record<string, string> = {
   explore: '#/',
-  nowhere: '#/nowhere',
   runs: '#/runs',
   dead: '#/dead',
   health: '#/health',
@@ -31,7 +30,9 @@ async function picture(site: ConsoleSite, name: string, fragment: string): Promi
     await page.waitForSelector('main')
     for (const viewport of SIZES) {
       await page.setViewportSize(viewport)
-      await page.waitForLoadState('networkidle')
+      // The page always waits for changes, so its network is never idle.
+      await page.waitForFunction('!document.querySelector(".skeletons, .starting")')
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
       await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`) })
     }
     await page.context().close()
@@ -41,6 +42,10 @@ async function picture(site: ConsoleSite, name: string, fragment: string): Promi
 mkdirSync(folder, { recursive: true })
 await using site = await startConsole(worldOptions())
 await doSomeWork(site.url)
+const [failed, other] = await someRuns(site.url)
+SCREENS.run = `#/run/${failed}`
+SCREENS.peek = `#/runs?peek=${failed}`
+SCREENS.compare = `#/compare/${failed}/${other}`
 SCREENS.approval = `#/approvals/${await waitingApproval(site.url, 'A-1003')}`
 SCREENS.unread = `#/approvals/${await waitingApproval(site.url, 'A-1004')}`
 for (const [name, fragment] of Object.entries(SCREENS)) if (name.includes(part)) await picture(site, name, fragment)

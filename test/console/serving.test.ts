@@ -158,6 +158,16 @@ test('a page that the browser has is not sent again, until a tool is added', asy
   expect([changed.status, changed.text.includes('>more</a>')]).toEqual([200, true])
 })
 
+test('of very many tools, the page lists the first ones and links to all', async () => {
+  const tools = Array.from({ length: 501 }, (_, index) => ({ name: `tool${index}`, description: '' }))
+  const ask = await onNode(pageRoutes(buildPage(), tools))
+
+  const { text } = await ask('/explorer/')
+
+  expect(text.match(/<dt>/g)).toHaveLength(500)
+  expect(text).toMatch(/<a href="http:[^"]+\/explorer\/tools">All 501 tools<\/a>/)
+})
+
 test('names, descriptions and titles are text in the page', async () => {
   const hostile = '</noscript><script>alert(1)</script>$&'
   const ask = await onNode(pageRoutes(buildPage(), [{ name: hostile, description: hostile }], hostile))

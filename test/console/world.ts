@@ -31,7 +31,7 @@ export const refund = operation('v1:orders.refund', {
 /** Fails as its arguments say: now, or until its last attempt. */
 export const ship = operation('v1:orders.ship', {
   description: 'Hands a parcel to the carrier.',
-  args: z.object({ orderId: z.string(), fails: z.int().default(0) }),
+  args: z.object({ orderId: z.string(), fails: z.int().default(0), breaks: z.boolean().default(false) }),
   result: z.object({ parcel: z.string() }),
   model: 'async',
   ttlSeconds: 86_400,
@@ -39,7 +39,8 @@ export const ship = operation('v1:orders.ship', {
   errors: {
     CARRIER_AWAY: { description: 'The carrier does not answer.', remedy: 'Try again later.', retryable: true },
   },
-  run({ orderId, fails }, ctx) {
+  run({ orderId, fails, breaks }, ctx) {
+    if (breaks) throw new Error('The label printer is on fire.')
     if (ctx.attempt <= fails) return ctx.fail('CARRIER_AWAY', 'The carrier does not answer.', { retryable: true })
     return { parcel: `P-${orderId}` }
   },
@@ -145,6 +146,8 @@ export async function doSomeWork(url: string): Promise<void> {
       { orderId: `A-${1000 + order}`, fails: order % 4 === 0 ? 3 : order % 3 === 0 ? 1 : 0 },
       5,
     )
+  for (let order = 1; order <= 5; order++)
+    await callAs(url, 'support', 'v1:orders.ship', { orderId: `B-${2000 + order}`, breaks: true }, 5)
   await callAs(url, 'support', 'v1:Notes.Add', { text: 'Called the customer back.' })
   await callAs(url, 'support', 'v1:stock.reconcile', { warehouse: 'north' })
   await callAs(url, 'support', 'v1:orders.refund', { orderId: 'A-1002', amount: 45 })
@@ -158,4 +161,23 @@ export async function doSomeWork(url: string): Promise<void> {
     amount: 120,
     note: `The customer wrote: ${'I waited for three weeks and nobody told me anything. '.repeat(5)}`,
   })
+}
+
+interface Listed {
+  calls: { id: string; attempts: number }[]
+}
+
+/** The ids of two shipments: one that failed in all its attempts, and another one. */
+export async function someRuns(url: string): Promise<[string, string]> {
+  const list = async (filter: object) => {
+    const { result } = await callAs(url, 'operator', 'v1:callplane.calls.list', {
+      operation: 'v1:orders.ship',
+      ...filter,
+    })
+    return (result as Listed).calls
+  }
+  const [failed] = await list({ code: 'CARRIER_AWAY' })
+  const [other] = await list({ state: ['complete'] })
+  if (!failed || !other) throw new Error('The shipments are not listed.')
+  return [failed.id, other.id]
 }

@@ -81,6 +81,24 @@ async function readStream({ base, webSocket }: Mounted): Promise<void> {
   expect(String(first)).toBe('{"n":1}')
 }
 
+/** The built page and its files, with relative addresses only. */
+export async function readConsole(base: string): Promise<void> {
+  for (const place of ['explorer', 'console']) {
+    const page = await fetch(`${base}/${place}`)
+    const text = await page.text()
+    const addresses = [...text.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]+)"/g)].map(
+      ([, address = '']) => address,
+    )
+
+    expect(page.url).toBe(`${base}/${place}/`)
+    expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+    expect(addresses.filter((address) => !address.startsWith('./'))).toEqual([])
+    expect(addresses.length).toBeGreaterThan(2)
+    for (const address of addresses)
+      expect([address, (await fetch(new URL(address, page.url))).status]).toEqual([address, 200])
+  }
+}
+
 async function readPages(base: string): Promise<void> {
   const registry = await (await fetch(`${base}/.well-known/ops`)).json()
   // Hosts such as Express answer the root of the path themselves.

@@ -92,6 +92,26 @@ test('a made project starts, and its client calls a sync, an async and a stream 
   expect(said).toMatch(/^Order A-1: Lamp for 40\nRefunded 20 in the recorded call \S+\n(The parcel is here: .+\n){4}$/)
 })
 
+test('the installed package serves the console with its compressed files', async () => {
+  const url = await start(packed.project)
+
+  const page = await fetch(`${url}/console/`)
+  const text = await page.text()
+  const [, script = ''] = /<script type="module"[^>]* src="\.\/(assets\/[^"]+)"/.exec(text) ?? []
+  const file = await fetch(`${url}/explorer/${script}`, { headers: { 'Accept-Encoding': 'br' } })
+
+  expect([page.status, page.headers.get('content-security-policy')]).toEqual([
+    200,
+    expect.stringContaining("default-src 'none'"),
+  ])
+  expect([file.status, file.headers.get('content-encoding'), file.headers.get('cache-control')]).toEqual([
+    200,
+    'br',
+    'public, max-age=31536000, immutable',
+  ])
+  expect((await file.text()).length).toBeGreaterThan(1_000)
+})
+
 test('the image is built from files that the project has, and sends the builder nothing else', () => {
   const read = (file: string) => readFileSync(join(packed.project, file), 'utf8')
   const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>

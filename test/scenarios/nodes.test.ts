@@ -39,6 +39,8 @@ test('a server alone is one node, with what it runs', async () => {
         running: 2,
         waiting: 0,
         busy: expect.any(Number),
+        uptimeMs: expect.any(Number),
+        memoryBytes: expect.any(Number),
         operations: [{ operation: 'v1:jobs.build@1.0.0', calls: 1 }],
         draining: false,
       },

@@ -10,6 +10,9 @@ const NODES = 'v1:callplane.nodes.list'
 const OPERATION = 'v1:callplane.operations.get'
 const DEAD = 'v1:callplane.deadletters.list'
 const OPERATE = ['v1:callplane.calls.cancel', 'v1:callplane.deadletters.dismiss']
+const CHANGES = ['v1:callplane.changes.wait', 'v1:callplane.changes.watch']
+const EXPORT = 'v1:callplane.exports.create'
+const SERIES = 'v1:callplane.metrics.series'
 const REPLAY = 'v1:callplane.calls.replay'
 const CALLS = ['v1:callplane.calls.count', 'v1:callplane.calls.get', 'v1:callplane.calls.list']
 const PAYLOAD = 'v1:callplane.calls.payload'
@@ -19,10 +22,23 @@ const FOR_ALL = ['v1:callplane.calls.check', 'v1:callplane.faults.list', 'v1:cal
 
 const OPENS: Readonly<Record<string, readonly string[]>> = {
   '*': [],
-  [SCOPES.admin]: [...APPROVALS, AUDIT, NODES, OPERATION, DEAD, ...OPERATE, REPLAY, ...CALLS, PAYLOAD],
+  [SCOPES.admin]: [
+    ...APPROVALS,
+    AUDIT,
+    NODES,
+    OPERATION,
+    DEAD,
+    ...OPERATE,
+    REPLAY,
+    ...CALLS,
+    PAYLOAD,
+    ...CHANGES,
+    EXPORT,
+    SERIES,
+  ],
   [SCOPES.approve]: APPROVALS,
   [SCOPES.audit]: [AUDIT],
-  [SCOPES.read]: [AUDIT, NODES, OPERATION, DEAD, ...CALLS],
+  [SCOPES.read]: [AUDIT, NODES, OPERATION, DEAD, ...CALLS, ...CHANGES, EXPORT, SERIES],
   [SCOPES.metrics]: [],
   [SCOPES.payloads]: [PAYLOAD],
   [SCOPES.operate]: OPERATE,
@@ -43,7 +59,20 @@ test.each(Object.entries(OPENS))('%s opens the operations it is for, and hides t
   const forAll = open.length > 0 ? FOR_ALL : []
   expect(names.sort()).toEqual([...open, ...forAll].sort())
 
-  for (const name of [...APPROVALS, AUDIT, NODES, OPERATION, DEAD, ...OPERATE, REPLAY, ...CALLS, PAYLOAD]) {
+  for (const name of [
+    ...APPROVALS,
+    AUDIT,
+    NODES,
+    OPERATION,
+    DEAD,
+    ...OPERATE,
+    REPLAY,
+    ...CALLS,
+    PAYLOAD,
+    ...CHANGES,
+    EXPORT,
+    SERIES,
+  ]) {
     const { body } = await site.call(name, { id: 'none', verdict: 'deny' }, {}, { headers })
     // Past the scope, the arguments that the operation does not have are what is wrong.
     if (open.includes(name)) expect(body.error?.code).not.toBe('UNKNOWN_OP')

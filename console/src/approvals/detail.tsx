@@ -11,7 +11,7 @@ import { bytesOf, Time } from '../design/time.tsx'
 import { DiffTable, FOLDED_AT, textOf } from '../diff/diff-table.tsx'
 import { compare, leavesOf } from '../diff/structure.ts'
 import { href } from '../routes.ts'
-import { nameOf } from '../runs/people.ts'
+import { nameOf, personOf } from '../runs/people.ts'
 import { useMay, usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/approvals.ts'
 
@@ -92,7 +92,12 @@ function Facts({ approval }: { approval: ApprovalView }) {
     <dl class="facts">
       <dt>{texts.facts.caller}</dt>
       <dd>
-        <SeenText text={approval.userId ? `${approval.userId} (${approval.caller})` : approval.caller} />
+        <strong>
+          <SeenText text={personOf(approval.caller, approval.userId)} />
+        </strong>{' '}
+        <span class="faint">
+          <SeenText text={approval.caller} />
+        </span>
       </dd>
       <dt>{texts.facts.risk}</dt>
       <dd>{approval.risk}</dd>
@@ -174,7 +179,7 @@ function Decision({ id, unread, next }: { id: string; unread: number; next: stri
   if (!may('callplane:approve')) return <Notice>{texts.readOnly}</Notice>
   const isBlocked = unread > 0
   return (
-    <section class="decision" aria-label={texts.title}>
+    <section class="decision" aria-label={texts.decision}>
       {decide.error && <Failure error={decide.error} />}
       <TextField
         label={texts.why}

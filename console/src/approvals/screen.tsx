@@ -58,7 +58,7 @@ export function ApprovalsScreen() {
         <>
           <header>
             <h1>{texts.title}</h1>
-            <Tabs tabs={TABS} current={all ? 'all' : 'waiting'} label={texts.title} />
+            <Tabs tabs={TABS} current={all ? 'all' : 'waiting'} label={texts.shown} />
           </header>
           {pages.error && <Failure error={pages.error} retry={() => void pages.refetch()} />}
           {!approvals && !pages.error && <Skeleton lines={6} />}

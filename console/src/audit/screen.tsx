@@ -9,7 +9,7 @@ import { durationOf, Time } from '../design/time.tsx'
 import { readAuditFilter } from '../filter/audit-filter.ts'
 import { FilterBar } from '../filter/filter-bar.tsx'
 import { href } from '../routes.ts'
-import { personOf } from '../runs/people.ts'
+import { nameOf, personOf } from '../runs/people.ts'
 import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/audit.ts'
 import './audit.css'
@@ -92,7 +92,10 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
                 {personOf(entry.owner)}
               </a>
             </td>
-            <td class="mono wide">{entry.operation}</td>
+            <td class="mono wide">
+              {nameOf(entry.operation)}
+              <span class="faint">{entry.operation.slice(nameOf(entry.operation).length)}</span>
+            </td>
             <td>
               <span class={entry.verdict === 'allow' ? undefined : 'chip warn'}>
                 {texts.verdicts[entry.verdict] ?? entry.verdict}

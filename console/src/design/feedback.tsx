@@ -6,12 +6,21 @@ import { texts } from '../texts/en/design.ts'
 import { Button, classes } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
+interface EmptyProps {
+  icon: IconName
+  title: string
+  /** There is no other heading on the screen. */
+  isWholeScreen?: boolean
+  children?: ComponentChildren
+}
+
 /** Says what belongs here, why there is none, and offers a next step. */
-export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
+export function Empty({ icon, title, isWholeScreen, children }: EmptyProps) {
+  const Title = isWholeScreen ? 'h1' : 'h2'
   return (
     <div class="empty">
       <Icon name={icon} />
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {children}
     </div>
   )

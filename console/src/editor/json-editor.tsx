@@ -1,7 +1,9 @@
 /** The arguments as text: a plain text field at once, and the editor with help from the schema when it has loaded. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button } from '../design/button.tsx'
 import type { Finding } from '../forms/fields/summary.tsx'
 import type { FormModel } from '../forms/schema/model.ts'
+import { indentText, indentUnitOf } from '../forms/text/print.ts'
 import { texts } from '../texts/en/forms.ts'
 import type { EditorHandle } from './create-editor.ts'
 
@@ -71,7 +73,12 @@ export function JsonEditor(props: Props) {
           onInput={(event) => props.onText(event.currentTarget.value)}
         />
       )}
-      <p class="hint">{texts.editorHelp}</p>
+      <div class="form-line">
+        <Button size="small" onClick={() => props.onText(indentText(props.text, indentUnitOf(props.text)))}>
+          {texts.format}
+        </Button>
+        <span class="hint">{texts.editorHelp}</span>
+      </div>
     </>
   )
 }

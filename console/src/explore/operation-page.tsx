@@ -188,7 +188,7 @@ function RunButton({ isEnabled, onRun }: { isEnabled: boolean; onRun(): void }) 
       onClick={onRun}
     >
       {texts.run}
-      <kbd>{modKey()} ⏎</kbd>
+      <kbd data-keys={`${modKey()} ⏎`} />
     </button>
   )
 }

@@ -12,12 +12,12 @@ export interface Term {
   readonly to: number
 }
 
-const TERM = /(?:([a-z]+):)?(?:"((?:[^"\\]|\\.)*)"?|(\S+))/g
+const TERM = /([a-z]+):(?:"((?:[^"\\]|\\.)*)"?|(\S*))|"((?:[^"\\]|\\.)*)"?|(\S+)/g
 
 export function termsOf(text: string): Term[] {
   return [...text.matchAll(TERM)].map((found) => ({
     key: found[1] ?? '',
-    value: found[2] === undefined ? (found[3] ?? '') : found[2].replace(/\\(.)/g, '$1'),
+    value: (found[2] ?? found[4])?.replace(/\\([\s\S])/g, '$1') ?? found[3] ?? found[5] ?? '',
     from: found.index,
     to: found.index + found[0].length,
   }))

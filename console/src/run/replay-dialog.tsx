@@ -1,5 +1,5 @@
 /** Replays one run, with its arguments or with edited ones, and opens the new run. */
-import { useMutation } from '@tanstack/preact-query'
+import { useMutation, useQueryClient } from '@tanstack/preact-query'
 import { useState } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
 import { Dialog } from '../design/dialog.tsx'
@@ -19,6 +19,7 @@ const CALLERS = [
 export function ReplayDialog({ id, operation, onClose }: { id: string; operation: string; onClose(): void }) {
   const { server, router, toasts } = usePage()
   const may = useMay()
+  const queries = useQueryClient()
   const [as, setAs] = useState<'owner' | 'me'>('owner')
   const [why, setWhy] = useState('')
   const [problem, setProblem] = useState<string>()
@@ -26,7 +27,10 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
   const [text, setText] = useState<string>()
   const read = useMutation({
     mutationFn: () => server.call('v1:callplane.calls.payload', { id, part: 'args' }),
-    onSuccess: (payload) => setText(prettyJson(payload.text)),
+    onSuccess: (payload) => {
+      setText(prettyJson(payload.text))
+      setAs('me')
+    },
   })
   const isBroken = text !== undefined && !isJson(text)
   const replay = useMutation({
@@ -45,6 +49,8 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
     },
     onSuccess: (started) => {
       toasts.show({ text: texts.replay.done, tone: 'ok' })
+      // The first run names its replays.
+      void queries.invalidateQueries({ queryKey: ['run', id] })
       onClose()
       router.go(href('run', { id: started.id }))
     },
@@ -76,7 +82,11 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
       )}
       <div class="field">
         <span class="label">{texts.replay.as}</span>
-        <Segments label={texts.replay.as} options={CALLERS} value={as} onChange={(name) => setAs(name)} />
+        {text === undefined ? (
+          <Segments label={texts.replay.as} options={CALLERS} value={as} onChange={(name) => setAs(name)} />
+        ) : (
+          <span class="quiet">{texts.replay.editedAsMe}</span>
+        )}
       </div>
       <TextField
         label={texts.why}

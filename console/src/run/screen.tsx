@@ -45,7 +45,7 @@ function Run({ id, tab, event }: { id: string; tab: TabName; event: string | und
         <Icon name="left" /> {texts.back}
       </a>
       {run.error && isFault(run.error, 'NOT_FOUND', 'UNKNOWN_CALL') && !details && (
-        <Empty icon="runs" title={texts.gone.title}>
+        <Empty icon="runs" isWholeScreen title={texts.gone.title}>
           <p>{texts.gone.text}</p>
         </Empty>
       )}

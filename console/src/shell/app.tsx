@@ -47,7 +47,7 @@ function Contents({ page }: { page: Page }) {
     )
   const isAnswer = isFault(state.error) && state.error.code !== 'UNREACHABLE'
   return (
-    <Empty icon="plug" title={isAnswer ? texts.refused : texts.unreachable.title}>
+    <Empty icon="plug" isWholeScreen title={isAnswer ? texts.refused : texts.unreachable.title}>
       {!isAnswer && <p>{texts.unreachable.text}</p>}
       <p class="mono faint">{state.error.message}</p>
       <div class="actions">

@@ -20,7 +20,7 @@ export class Boundary extends Component<{ children: ComponentChildren }, Caught>
     const { error } = this.state
     if (!error) return this.props.children
     return (
-      <Empty icon="errors" title={texts.broken.title}>
+      <Empty icon="errors" isWholeScreen title={texts.broken.title}>
         <p>{texts.broken.text}</p>
         <p class="mono">{error.message}</p>
         <div class="actions">

@@ -1,5 +1,5 @@
 /** The frame around every screen: rail, bar, and the screen of the current place. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 import { classes } from '../design/button.tsx'
 import { Empty } from '../design/feedback.tsx'
 import { Icon } from '../design/icon.tsx'
@@ -7,7 +7,7 @@ import { href, type RouteName } from '../routes.ts'
 import { SCREENS } from '../screens.tsx'
 import { texts } from '../texts/en/shell.ts'
 import { Boundary } from './boundary.tsx'
-import { entriesFor, missingScope, type Section, sectionOf } from './entries.ts'
+import { type Entry, entriesFor, missingScope, type Section, sectionOf } from './entries.ts'
 import { usePage, useWho } from './page.ts'
 import { PersonMenu } from './person-menu.tsx'
 
@@ -25,11 +25,11 @@ export function Frame({ badges, openPalette }: FrameProps) {
       </button>
       <Rail badges={badges} />
       <header class="bar">
-        <a class="brand" href={href('explore')}>
+        <a class="brand" href={href('explore')} aria-label={texts.product}>
           <Mark />
           <span>{texts.product}</span>
         </a>
-        <button type="button" class="find" onClick={openPalette} aria-label={texts.searchLabel}>
+        <button type="button" class="find" onClick={openPalette}>
           <Icon name="search" />
           <span>{texts.search}</span>
           <kbd>{modKey()} K</kbd>
@@ -42,28 +42,61 @@ export function Frame({ badges, openPalette }: FrameProps) {
   )
 }
 
+/** Entries that a phone's bar has room for; the others are behind "More". */
+const ON_PHONE = 4
+
 function Rail({ badges }: Pick<FrameProps, 'badges'>) {
   const { router } = usePage()
   const who = useWho()
+  const id = useId()
   const here = router.place.value
   const current = here && sectionOf(here.name)
+  const entries = entriesFor(who)
+  const fitsPhone = entries.length <= ON_PHONE + 1
+  const extra = fitsPhone ? [] : entries.slice(ON_PHONE)
+  const link = ({ section, icon }: Entry) => (
+    <a href={href(section)} aria-current={section === current ? 'page' : undefined} title={texts.screens[section]}>
+      <Icon name={icon} size={18} />
+      <span class="name">{texts.screens[section]}</span>
+      {(badges[section] ?? 0) > 0 && <span class="badge">{badges[section]}</span>}
+    </a>
+  )
   return (
     <nav class="rail" aria-label={texts.rail}>
       <ul>
-        {entriesFor(who).map(({ section, icon }) => (
-          <li key={section}>
-            <a
-              href={href(section)}
-              aria-current={section === current ? 'page' : undefined}
-              title={texts.screens[section]}
-            >
-              <Icon name={icon} size={18} />
-              <span class="name">{texts.screens[section]}</span>
-              {(badges[section] ?? 0) > 0 && <span class="badge">{badges[section]}</span>}
-            </a>
+        {entries.map((entry) => (
+          <li key={entry.section} class={classes(extra.includes(entry) && 'extra')}>
+            {link(entry)}
           </li>
         ))}
+        {extra.length > 0 && (
+          <li class="more">
+            <button
+              type="button"
+              popovertarget={id}
+              class={classes(extra.some(({ section }) => section === current) && 'on')}
+            >
+              <Icon name="more" size={18} />
+              <span class="name">{texts.more}</span>
+            </button>
+          </li>
+        )}
       </ul>
+      {extra.length > 0 && (
+        <div id={id} popover="auto" class="menu rail-menu">
+          {extra.map((entry) => (
+            <a
+              key={entry.section}
+              href={href(entry.section)}
+              aria-current={entry.section === current ? 'page' : undefined}
+              onClick={(event) => event.currentTarget.parentElement?.hidePopover()}
+            >
+              <Icon name={entry.icon} size={18} />
+              {texts.screens[entry.section]}
+            </a>
+          ))}
+        </div>
+      )}
     </nav>
   )
 }
@@ -89,12 +122,12 @@ function CurrentScreen() {
         </Boundary>
       )}
       {Screen && missing && (
-        <Empty icon="lock" title={texts.noScope.title}>
+        <Empty icon="lock" isWholeScreen title={texts.noScope.title}>
           <p>{texts.noScope.text(missing)}</p>
         </Empty>
       )}
       {!Screen && (
-        <Empty icon="explore" title={texts.notFound.title}>
+        <Empty icon="explore" isWholeScreen title={texts.notFound.title}>
           <p>{texts.notFound.text}</p>
           <div class="actions">
             <a class="button primary" href={href('explore')}>

@@ -31,7 +31,7 @@ export function lazily<Props extends object = Record<never, never>>(
       )
     if (loaded !== 'failed') return <loaded.screen {...props} />
     return (
-      <Empty icon="plug" title={texts.notLoaded.title}>
+      <Empty icon="plug" isWholeScreen title={texts.notLoaded.title}>
         <p>{texts.notLoaded.text}</p>
         <div class="actions">
           <Button tone="primary" onClick={() => location.reload()}>

@@ -2,6 +2,7 @@
  * The arguments of one operation of the server, alone on a page, for tests: `#v1:Keyword.Enum`. The text is sent as it
  * is, so that tests see what arrives. Hostile schemas that a server would not take are given by the test itself.
  */
+import { signal } from '@preact/signals'
 import { render } from 'preact'
 import { useState } from 'preact/hooks'
 import type { MediaSlot } from '../../src/forms/arguments-view.tsx'
@@ -13,6 +14,8 @@ import {
   startArguments,
   withoutSensitive,
 } from '../../src/forms/arguments-view.tsx'
+import { createKeys } from '../../src/shell/keys.ts'
+import { type Page, PageContext } from '../../src/shell/page.ts'
 
 interface Shown {
   op: string
@@ -64,7 +67,12 @@ async function start(root: HTMLElement): Promise<void> {
   const op = decodeURIComponent(location.hash.slice(1))
   const shown = op.startsWith('{') ? { op: 'given', schema: JSON.parse(op) } : await fromRegistry(op)
   // A key of its own: other arguments begin anew.
-  render(<Arguments key={location.hash} {...shown} />, root)
+  render(
+    <PageContext.Provider value={page}>
+      <Arguments key={location.hash} {...shown} />
+    </PageContext.Provider>,
+    root,
+  )
 }
 
 async function fromRegistry(op: string): Promise<Shown> {
@@ -73,6 +81,8 @@ async function fromRegistry(op: string): Promise<Shown> {
   return { op, schema: entry.argsSchema, media: entry.mediaSchema }
 }
 
+/** Of the page, the arguments use the keys only. */
+const page = { keys: createKeys(window, signal(true)) } as Page
 const root = document.getElementById('app')
 if (root) {
   void start(root)

@@ -1,7 +1,8 @@
 /** Calls of the server's own operations, with the administrator's token if no other is named. */
+import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { findAdminToken } from '../../server/open/admin-token.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import { plainText } from '../terminal/text.ts'
@@ -34,12 +35,14 @@ export async function administer(
   args: JsonObject,
   { action, scope }: { action: string; scope: string },
 ): Promise<JsonObject> {
-  const { status, envelope } = await server.ask('/call', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ op: `v1:callplane.${name}`, args }),
+  const { status, envelope } = await server.send({
+    operation: `v1:callplane.${name}`,
+    args,
+    context: { requestId: randomUUID() },
+    headers: {},
   })
-  if (isJsonObject(envelope.result)) return envelope.result
+  const result = envelope.result as JsonValue | undefined
+  if (isJsonObject(result)) return result
   const { code = 'FAILED', message = 'No reason was given.' } = envelope.error ?? {}
   if (code === 'UNKNOWN_OP' || status === 401)
     throw usageFault(

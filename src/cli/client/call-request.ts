@@ -1,9 +1,10 @@
-/** Builds the request that a `callplane call` command line describes. */
+/** Builds the call that a `callplane call` command line describes. */
 import { randomUUID } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import { text } from 'node:stream/consumers'
+import type { CallContext, OutgoingCall } from '../../client/options.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 
@@ -11,7 +12,7 @@ export interface CallWords {
   op: string
   args: string | undefined
   files: readonly string[]
-  context: JsonObject
+  context: Omit<CallContext, 'requestId'>
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -34,24 +35,15 @@ const TYPES: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 }
 
-/** Returns a function that creates the request. Each one has a request id of its own. */
-export async function prepareRequest(words: CallWords, stdin: CommandIo['stdin']): Promise<() => RequestInit> {
-  const { op, context } = words
+export async function prepareCall(words: CallWords, stdin: CommandIo['stdin']): Promise<OutgoingCall> {
   const args = await readArguments(words.args, stdin)
-  const attached = words.files.map(parseFile)
-  const envelope = () => ({ op, args, ctx: { requestId: randomUUID(), ...context } })
-  const headers = { 'Content-Type': 'application/json' }
-  if (attached.length === 0) return () => ({ method: 'POST', headers, body: JSON.stringify(envelope()) })
-  const media = attached.map(({ name, mimeType }) => ({ name, mimeType, part: name }))
-  const files = await Promise.all(
-    attached.map(async ({ name, path, mimeType }) => [name, await openFile(path, mimeType), basename(path)] as const),
-  )
-  return () => {
-    const form = new FormData()
-    // The envelope goes first, so that the server knows the limits of each file before the file arrives.
-    form.append('envelope', new Blob([JSON.stringify({ ...envelope(), media })], { type: 'application/json' }))
-    for (const file of files) form.append(...file)
-    return { method: 'POST', body: form }
+  const files = await Promise.all(words.files.map(async (file) => readFileWord(file)))
+  return {
+    operation: words.op,
+    args,
+    context: { requestId: randomUUID(), ...words.context },
+    headers: {},
+    media: files.length === 0 ? undefined : Object.fromEntries(files),
   }
 }
 
@@ -81,16 +73,13 @@ async function readText(path: string): Promise<string> {
 }
 
 /** `name=path`, or `name=path;type=image/png` if the type does not follow from the file name, as in curl. */
-function parseFile(text: string): { name: string; path: string; mimeType: string } {
-  const [, name, path, type] = /^([^=]+)=(.+?)(?:;type=([\w.+-]+\/[\w.+-]+))?$/.exec(text) ?? []
+async function readFileWord(text: string): Promise<[name: string, file: File]> {
+  const [, name, path, given] = /^([^=]+)=(.+?)(?:;type=([\w.+-]+\/[\w.+-]+))?$/.exec(text) ?? []
   if (name === undefined || path === undefined)
     throw usageFault(`--file is written as name=path, such as file=photo.png, not "${text}".`)
-  return { name, path, mimeType: type ?? TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream' }
-}
-
-async function openFile(path: string, type: string): Promise<Blob> {
+  const type = given ?? TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream'
   try {
-    return await openAsBlob(path, { type })
+    return [name, new File([await openAsBlob(path)], basename(path), { type })]
   } catch (thrown) {
     throw cannotRead(path, thrown)
   }

@@ -34,7 +34,7 @@ export async function readRegistry(
 async function fetchRegistry(place: string, access: Access, io: CommandIo): Promise<unknown> {
   const isDocument = /\/ops$|\.json$/.test(new URL(place).pathname)
   const remote = new Remote({ ...access, url: place }, io)
-  const response = await remote.fetch(isDocument ? place : '/.well-known/ops', { redirect: 'follow' })
+  const response = await remote.fetch(isDocument ? place : '/.well-known/ops')
   if (response.status !== 200)
     throw usageFault(`${response.url} responded with ${response.status} instead of a registry.`)
   return parseJson(await response.text(), place)

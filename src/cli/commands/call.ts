@@ -1,14 +1,18 @@
 /** `callplane call`: sends one call over HTTP and, with `--follow`, follows it to its end. */
-import { Fault } from '../../core/fault.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { readChunks } from '../../client/downloads/chunks.ts'
+import { readRanges } from '../../client/downloads/ranges.ts'
+import { isFault } from '../../client/fault.ts'
+import { changes } from '../../client/full-run.ts'
+import { isOver } from '../../client/judge.ts'
+import type { Envelope, OutgoingCall } from '../../client/options.ts'
+import { Subscription } from '../../client/streams/subscription.ts'
+import type { Received } from '../../client/transport.ts'
 import { nearest } from '../../core/nearest.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
-import { prepareRequest } from '../client/call-request.ts'
-import { readChunks } from '../client/chunks.ts'
+import { type CallWords, prepareCall } from '../client/call-request.ts'
 import { deliver } from '../client/deliver.ts'
-import { follow, isOver } from '../client/follow.ts'
-import { type Answered, type Envelope, REMOTE_HELP, REMOTE_OPTIONS, Remote, readBody } from '../client/remote.ts'
-import { StreamFollower, type Streaming } from '../client/stream-follower.ts'
+import { REMOTE_HELP, REMOTE_OPTIONS, Remote } from '../client/remote.ts'
+import { streamWays } from '../client/stream-ways.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
 import { createProgressBar } from '../terminal/progress-bar.ts'
 import { plainText } from '../terminal/text.ts'
@@ -60,12 +64,10 @@ Examples:
     const [op] = positionals
     if (op === undefined) throw usageFault('Name the operation to call, for example v1:Calculator.Add.')
     const remote = new Remote(values, io)
-    const request = await prepareRequest(
-      { op, args: values.args, files: values.file, context: contextOf(values) },
-      io.stdin,
-    )
+    const words = { op, args: values.args, files: values.file, context: contextOf(values) }
+    const outgoing = await prepareCall(words, io.stdin)
     const { follow, json, output } = values
-    return new CallCommand(op, remote, io, { follow, json, ...(output !== undefined && { output }) }).run(request)
+    return new CallCommand(outgoing, remote, io, { follow, json, ...(output !== undefined && { output }) }).run()
   },
 }
 
@@ -74,7 +76,7 @@ function contextOf(values: {
   session?: string
   locale?: string
   'timeout-ms'?: string
-}): JsonObject {
+}): CallWords['context'] {
   const timeout = values['timeout-ms']
   return {
     ...(values['idempotency-key'] !== undefined && { idempotencyKey: values['idempotency-key'] }),
@@ -91,26 +93,25 @@ interface Wishes {
 }
 
 class CallCommand {
-  readonly #op: string
+  readonly #outgoing: OutgoingCall
   readonly #remote: Remote
   readonly #io: CommandIo
   readonly #wishes: Wishes
   /** The address where the call can be polled, once the server accepted it. */
   #address: string | undefined
 
-  constructor(op: string, remote: Remote, io: CommandIo, wishes: Wishes) {
-    this.#op = op
+  constructor(outgoing: OutgoingCall, remote: Remote, io: CommandIo, wishes: Wishes) {
+    this.#outgoing = outgoing
     this.#remote = remote
     this.#io = io
     this.#wishes = wishes
   }
 
-  async run(request: () => RequestInit): Promise<number> {
-    const ask = () => this.#remote.ask('/call', request())
+  async run(): Promise<number> {
     try {
-      const answered = await ask()
-      if (answered.envelope.state === 'error') return await this.#failed(answered)
-      return await this.#accepted(answered.envelope, ask)
+      const first = await this.#remote.send(this.#outgoing)
+      if (first.envelope.state === 'error') return await this.#failed(first)
+      return await this.#accepted(first)
     } catch (thrown) {
       if (this.#address === undefined) throw thrown
       // The server accepted the call, so the call continues whatever happens here.
@@ -121,43 +122,56 @@ class CallCommand {
     }
   }
 
-  async #accepted(first: Envelope, ask: () => Promise<Answered>): Promise<number> {
-    if (first.result !== undefined) return this.#done(first)
-    if (isOver(first)) return this.#elsewhere(first)
-    if (!this.#wishes.follow) return this.#say(first)
-    if (first.stream) return this.#frames({ ...first, stream: first.stream }, ask)
-    this.#address = this.#remote.resolve(first.location?.uri ?? `ops/${encodeURIComponent(first.requestId)}`)
+  async #accepted(first: Received): Promise<number> {
+    const { envelope } = first
+    if (envelope.result !== undefined) return this.#done(envelope)
+    if (isOver(envelope)) return this.#elsewhere(envelope)
+    if (!this.#wishes.follow) return this.#say(envelope)
+    if (envelope.stream) return this.#frames(first)
+    this.#address = this.#remote.pollAddress(envelope)
     if (!this.#wishes.json && (await this.#isChunked())) return this.#chunks(`${this.#address}/chunks`)
     const last = await this.#follow(first, this.#address)
     this.#address = undefined
-    if (last.state === 'error') return this.#failed({ status: 200, envelope: last })
+    if (last.state === 'error') return this.#failed({ envelope: last })
     return last.result === undefined ? this.#elsewhere(last) : this.#done(last)
   }
 
-  async #follow(first: Envelope, address: string): Promise<Envelope> {
+  async #follow(first: Received, address: string): Promise<Envelope> {
+    const calling = this.#remote.callingAt(address)
+    const { signal } = this.#remote
     const bar = createProgressBar(this.#io.stderr)
-    bar.show(first.state, first.progress)
+    let last = first.envelope
+    bar.show(last.state, last.progress)
     try {
-      return await follow(this.#remote, address, (now) => bar.show(now.state, now.progress))
+      for await (const now of changes(calling, first, signal)) {
+        last = now
+        bar.show(now.state, now.progress)
+      }
     } finally {
       bar.clear()
     }
+    // An event says only that the result is elsewhere; a poll gives its address.
+    if (last.state === 'error' || last.result !== undefined || last.location) return last
+    return (await calling.transport.poll(last.requestId, signal)).envelope
   }
 
-  async #frames(first: Streaming, ask: () => Promise<Answered>): Promise<number> {
-    const { stdout, stderr } = this.#io
-    const show = (frame: string) => print(stdout, plainText(frame))
-    const follower = new StreamFollower(this.#remote, first, ask, show)
+  async #frames(first: Received): Promise<number> {
+    const { stdout } = this.#io
+    const { calling, fetcher, signal } = this.#remote
+    const { sessionId, locale } = this.#outgoing.context
+    // Those of later subscriptions, which have ids of their own.
+    const options = { signal, ...(sessionId !== undefined && { sessionId }), ...(locale !== undefined && { locale }) }
+    const frames = new Subscription(calling, fetcher, this.#outgoing, options, streamWays, { first, maxBroken: 3 })
     try {
-      const end = await follower.run()
-      const { requestId } = follower
-      return end.state === 'error' ? this.#failed({ status: 200, envelope: { requestId, ...end } }) : EXIT.ok
+      for await (const frame of frames) print(stdout, plainText(textOf(frame)))
+      return EXIT.ok
     } catch (thrown) {
-      if (!this.#remote.interrupted) throw thrown
-      const { requestId } = follower
-      const left = await this.#remote.leave({ op: 'v1:unsubscribeFromStream', args: { requestId } })
-      if (!left) print(stderr, 'callplane: could not unsubscribe; the stream ends 60 seconds after its reader has gone')
-      return EXIT.interrupted
+      // The loop has unsubscribed.
+      if (signal.aborted) return EXIT.interrupted
+      if (!isFault(thrown) || thrown.outcome !== 'failed') throw thrown
+      const { requestId = '', code, message, details } = thrown
+      const error = { code, message, ...(details && { cause: details }) }
+      return this.#failed({ envelope: { requestId, state: 'error', error } })
     }
   }
 
@@ -170,32 +184,23 @@ class CallCommand {
     const { json, output } = this.#wishes
     const { location } = envelope
     if (json || !location) return this.#say(envelope)
-    const uri = this.#remote.resolve(location.uri)
-    if (await this.#isChunked()) return this.#chunks(uri)
+    if (await this.#isChunked()) return this.#chunks(location.uri)
     if (output === undefined) return this.#say(location)
-    const headers = location.auth?.credentialType === 'bearer' && {
-      Authorization: `Bearer ${location.auth.credential}`,
-    }
-    const response = await this.#remote.fetch(uri, { redirect: 'follow', ...(headers && { headers }) })
-    if (response.status !== 200 || !response.body) {
-      await response.body?.cancel()
-      throw new Fault(
-        'upstream',
-        `The result at ${uri} cannot be fetched: the server responded with ${response.status}.`,
-      )
-    }
-    await deliver(readBody(response.body, this.#remote), this.#io, output)
+    const { calling, fetcher, signal } = this.#remote
+    const { pieces } = await readRanges(calling, fetcher, location, signal)
+    await deliver(pieces(), this.#io, output)
     return EXIT.ok
   }
 
   async #chunks(address: string): Promise<number> {
-    await deliver(readChunks(this.#remote, address), this.#io, this.#wishes.output)
+    const { calling, fetcher, signal } = this.#remote
+    await deliver(readChunks(calling, fetcher, address, signal), this.#io, this.#wishes.output)
     this.#address = undefined
     return EXIT.ok
   }
 
   async #isChunked(): Promise<boolean> {
-    const entry = (await this.#remote.registry()).find(({ op }) => op === this.#op)
+    const entry = (await this.#remote.registry()).find(({ op }) => op === this.#outgoing.operation)
     return entry?.chunked === true
   }
 
@@ -204,7 +209,7 @@ class CallCommand {
     return EXIT.ok
   }
 
-  async #failed({ status, envelope }: Answered): Promise<number> {
+  async #failed({ status = 200, envelope }: Received): Promise<number> {
     const { stderr } = this.#io
     const { code = 'FAILED', message = 'No reason was given.', cause } = envelope.error ?? {}
     if (this.#wishes.json) this.#say(envelope)
@@ -217,8 +222,17 @@ class CallCommand {
 
   async #suggest(): Promise<void> {
     const names = (await this.#remote.registry()).map(({ op }) => String(op))
-    const close = nearest(this.#op, names, 3, (name) => [name, name.replace(/^v\d+:/, ''), name.replace(/^.*[:.]/, '')])
+    const close = nearest(this.#outgoing.operation, names, 3, (name) => [
+      name,
+      name.replace(/^v\d+:/, ''),
+      name.replace(/^.*[:.]/, ''),
+    ])
     if (close.length > 0) print(this.#io.stderr, plainText(`Did you mean ${close.join(' or ')}?`))
     else print(this.#io.stderr, 'Run "callplane ops" to list the operations.')
   }
+}
+
+/** JSON as it is, other encodings in base64, as server-sent events have them. */
+function textOf(frame: unknown): string {
+  return frame instanceof Uint8Array ? Buffer.from(frame).toString('base64') : JSON.stringify(frame)
 }

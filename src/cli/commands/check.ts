@@ -2,6 +2,7 @@
 import { Fault } from '../../core/fault.ts'
 import { type Change, compareRegistries } from '../../schemas/evolution/registries.ts'
 import { parseArguments } from '../arguments.ts'
+import { explainFault } from '../client/explain-fault.ts'
 import { type Access, readRegistry } from '../client/read-registry.ts'
 import { REMOTE_OPTIONS } from '../client/remote.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
@@ -46,7 +47,8 @@ async function compare(before: string, after: string, access: Access, io: Comman
     return compareRegistries(await readRegistry(before, access, io), await readRegistry(after, access, io), today)
   } catch (thrown) {
     // If one of the two registries cannot be read, nothing was compared: that is a usage error, not a breaking change.
-    throw thrown instanceof Fault ? usageFault(thrown.message, thrown) : thrown
+    const fault = explainFault(thrown)
+    throw fault instanceof Fault ? usageFault(fault.message, thrown) : thrown
   }
 }
 

@@ -1,5 +1,5 @@
 /** `callplane ops`: lists the operations of a server. */
-import type { JsonObject } from '../../core/json.ts'
+import type { RegistryEntry } from '../../client/registry.ts'
 import { parseArguments } from '../arguments.ts'
 import { REMOTE_HELP, REMOTE_OPTIONS, Remote } from '../client/remote.ts'
 import { type Command, EXIT, type Output, print } from '../command.ts'
@@ -24,7 +24,7 @@ Examples:
   },
 }
 
-function table(entries: readonly JsonObject[], output: Output): string {
+function table(entries: readonly RegistryEntry[], output: Output): string {
   const rows = entries
     .map((entry) => [
       String(entry.op),
@@ -47,7 +47,7 @@ function lineOf(row: readonly string[], widths: readonly number[], { isTTY, colu
   return fitted(line, isTTY ? columns || 80 : Number.POSITIVE_INFINITY)
 }
 
-function flagsOf(entry: JsonObject): string {
+function flagsOf(entry: RegistryEntry): string {
   const media = Array.isArray(entry.mediaSchema) && entry.mediaSchema.length > 0
   const flags = [
     entry.deprecated === true && (typeof entry.sunset === 'string' ? `deprecated until ${entry.sunset}` : 'deprecated'),

@@ -1,22 +1,54 @@
 /**
- * Frames over a WebSocket of their own. Its close code tells how the stream ended. Browsers cannot set headers, so the
- * one-time key or the token is in the query. A WebSocket cannot be slowed down: frames wait in memory, up to a bound.
+ * Frames over a WebSocket of their own. Its close code tells how the stream ended. A WebSocket cannot be slowed down:
+ * frames wait in memory, up to a bound.
  */
-import { frameAddress, type ReaderEnd, type ReadFrames } from './reader.ts'
+import type { Fetcher } from '../transport.ts'
+import { frameAddress, type ReaderEnd, type ReadFrames, type Reading } from './reader.ts'
 
 const DONE = 1000
 const FAILED = 4000
 
-export const readSocket: ReadFrames = async (fetcher, reading) => {
-  const { place, after, signal } = reading
-  const address = frameAddress(fetcher, reading)
-  address.protocol = address.protocol.replace('http', 'ws')
-  const ticket = after === undefined ? place.auth : undefined
-  const token = ticket ? undefined : await fetcher.token(address)
-  if (ticket) address.searchParams.set('ticket', ticket.credential)
-  else if (token !== undefined) address.searchParams.set('access_token', token)
+/** The one-time key of a stream, or the caller's token. */
+export interface ShownCredential {
+  readonly scheme: 'OTK' | 'Bearer'
+  readonly value: string
+  /** Its name in a query. */
+  readonly parameter: 'ticket' | 'access_token'
+}
+
+export type OpenSocket = (address: URL, shown: ShownCredential | undefined) => WebSocket
+
+/** Browsers cannot set headers, so the credential is in the query. */
+export const readSocket = createSocketReader((address, shown) => {
+  if (shown) address.searchParams.set(shown.parameter, shown.value)
+  return new WebSocket(address)
+})
+
+export function createSocketReader(open: OpenSocket): ReadFrames {
+  return async (fetcher, reading) => {
+    const address = frameAddress(fetcher, reading)
+    address.protocol = address.protocol.replace('http', 'ws')
+    const shown = await credentialOf(fetcher, address, reading)
+    return readFrom(() => open(address, shown), reading)
+  }
+}
+
+async function credentialOf(
+  fetcher: Fetcher,
+  address: URL,
+  { place, after }: Reading,
+): Promise<ShownCredential | undefined> {
+  if (place.auth && after === undefined) {
+    const { credentialType, credential: value } = place.auth
+    return { scheme: credentialType === 'bearer' ? 'Bearer' : 'OTK', value, parameter: 'ticket' }
+  }
+  const value = await fetcher.token(address)
+  return value === undefined ? undefined : { scheme: 'Bearer', value, parameter: 'access_token' }
+}
+
+function readFrom(open: () => WebSocket, { push, signal }: Reading): Promise<ReaderEnd> {
   return new Promise<ReaderEnd>((resolve, reject) => {
-    const socket = new WebSocket(address)
+    const socket = open()
     let isOpen = false
     const leave = () => {
       socket.close()
@@ -30,7 +62,7 @@ export const readSocket: ReadFrames = async (fetcher, reading) => {
     }
     socket.onmessage = ({ data }) => {
       try {
-        reading.push({ data: typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer) })
+        push({ data: typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer) })
       } catch (thrown) {
         socket.close()
         reject(thrown)

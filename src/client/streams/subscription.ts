@@ -6,13 +6,12 @@ import { type Calling, delayMs } from '../calling.ts'
 import { CallFault } from '../fault.ts'
 import { withCall } from '../judge.ts'
 import type { CallOptions, Envelope, OutgoingCall, StreamPlace } from '../options.ts'
-import type { Fetcher } from '../transport.ts'
+import type { Fetcher, Received } from '../transport.ts'
 import { decodeFrame } from './decode.ts'
 import { FrameQueue } from './queue.ts'
 import type { RawFrame, ReaderEnd } from './reader.ts'
 import type { StreamWay, StreamWays } from './ways.ts'
 
-/** Consecutive connections without a frame, before the client gives up. */
 const MAX_BROKEN = 8
 /** The new subscription is made this long before the end of the old one, or a tenth of its time if that is less. */
 const MAX_LEAD_MS = 5_000
@@ -29,13 +28,22 @@ interface Subscribed {
 /** `renewed`: a new subscription takes over. */
 type ConnectionEnd = ReaderEnd | { readonly state: 'renewed' }
 
+export interface SubscriptionSettings {
+  /** The response to a call that was sent already. */
+  first?: Received
+  /** Consecutive connections without a frame, before the client gives up (default: 8). */
+  maxBroken?: number
+}
+
 export class Subscription<Frame> implements AsyncIterable<Frame> {
   readonly #calling: Calling
   readonly #fetcher: Fetcher
   readonly #outgoing: OutgoingCall
   readonly #options: CallOptions
   readonly #ways: StreamWays
+  readonly #maxBroken: number
   readonly #closing = new AbortController()
+  #sent: Received | undefined
   #current: Subscribed | undefined
   /** The number of the last frame, if frames have numbers. */
   #last: number | undefined
@@ -43,12 +51,21 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
   #received = 0
   #isFirst = true
 
-  constructor(calling: Calling, fetcher: Fetcher, outgoing: OutgoingCall, options: CallOptions, ways: StreamWays) {
+  constructor(
+    calling: Calling,
+    fetcher: Fetcher,
+    outgoing: OutgoingCall,
+    options: CallOptions,
+    ways: StreamWays,
+    { first, maxBroken = MAX_BROKEN }: SubscriptionSettings = {},
+  ) {
     this.#calling = calling
     this.#fetcher = fetcher
     this.#outgoing = outgoing
     this.#options = options
     this.#ways = ways
+    this.#sent = first
+    this.#maxBroken = maxBroken
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Frame, void> {
@@ -75,11 +92,20 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
       this.#current ??= await this.#subscribe(signal)
       const before = this.#received
       const end = yield* this.#connection(this.#current, signal)
-      if (end.state === 'complete') return
-      if (end.state === 'error') throw streamFault(end.error)
+      if (end.state === 'complete' || end.state === 'error') {
+        const { requestId, way } = this.#current
+        way.close?.()
+        this.#current = undefined
+        if (end.state === 'complete') return
+        // A close code without a reason does not say why.
+        const { error = end.error } = end.error?.message
+          ? end
+          : (await this.#calling.transport.poll(requestId, signal)).envelope
+        throw streamFault(error)
+      }
       if (end.state === 'renewed' || this.#received !== before) broken = 0
       if (end.state === 'renewed') continue
-      if (broken >= MAX_BROKEN)
+      if (broken >= this.#maxBroken)
         throw new CallFault('STREAM_BROKEN', 'The connection broke before the stream ended. Subscribe again.')
       await this.#calling.pause(delayMs(broken), signal)
       // Without numbers nothing can be resumed, and a reader that is refused cannot come back.
@@ -144,7 +170,8 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
       try {
         for (let tries = 0; ; tries++) {
           const call = this.#calling.outgoing(operation, { ...args, ...way.wish }, this.#optionsOf(way))
-          const { envelope } = await this.#calling.send(call, signal)
+          const { envelope } = this.#sent ?? (await this.#calling.send(call, signal))
+          this.#sent = undefined
           const { stream: place, requestId } = envelope
           if (!place) throw notAStream(operation, envelope)
           const isStale = place.auth?.expiresAt !== undefined && place.auth.expiresAt * 1000 - Date.now() < KEY_LEFT_MS

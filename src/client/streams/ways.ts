@@ -23,10 +23,14 @@ export async function* waysOfThisRuntime(): AsyncGenerator<StreamWay> {
 }
 
 /** A proxy may not let a WebSocket pass. The same frames are at the same path as server-sent events. */
-const readOverHttp: ReadFrames = async (fetcher, reading) => {
-  if (reading.place.transport === 'wss' && 'WebSocket' in globalThis) {
-    const end = await readSocket(fetcher, reading)
-    if (!end.refused) return end
+export function overHttp(read: ReadFrames): ReadFrames {
+  return async (fetcher, reading) => {
+    if (reading.place.transport === 'wss' && 'WebSocket' in globalThis) {
+      const end = await read(fetcher, reading)
+      if (!end.refused) return end
+    }
+    return readEvents(fetcher, reading)
   }
-  return readEvents(fetcher, reading)
 }
+
+const readOverHttp = overHttp(readSocket)

@@ -66,7 +66,7 @@ export function completeOperation(
 }
 
 function optional(rules: OperationRules): Partial<Operation> {
-  const { title, timeoutMs, deadlineMs, concurrency, chunked, deprecated, requires, internal } = rules
+  const { title, timeoutMs, deadlineMs, concurrency, chunked, deprecated, requires, internal, slotless } = rules
   return {
     ...(title !== undefined && { title }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -76,6 +76,7 @@ function optional(rules: OperationRules): Partial<Operation> {
     ...(deprecated && { deprecated }),
     ...(requires && { requires }),
     ...(internal && { internal }),
+    ...(internal && slotless && { slotless }),
   }
 }
 

@@ -85,7 +85,15 @@ export interface Operation
   extends Required<
     Omit<
       OperationRules,
-      'deprecated' | 'requires' | 'chunked' | 'timeoutMs' | 'deadlineMs' | 'concurrency' | 'title' | 'internal'
+      | 'deprecated'
+      | 'requires'
+      | 'chunked'
+      | 'timeoutMs'
+      | 'deadlineMs'
+      | 'concurrency'
+      | 'title'
+      | 'internal'
+      | 'slotless'
     >
   > {
   /** Registry key: `v1:orders.getItem@1.0.0`. */
@@ -93,6 +101,7 @@ export interface Operation
   readonly name: OperationName
   readonly title?: string
   readonly internal?: boolean
+  readonly slotless?: boolean
   readonly timeoutMs?: number
   readonly deadlineMs?: number
   readonly concurrency?: number

@@ -65,6 +65,8 @@ export interface OperationRules {
   scopes?: readonly string[]
   /** Callable without authentication. */
   public?: boolean
+  /** For the server's own operations: the handler only waits, and takes no slot. */
+  slotless?: boolean
   /** Visible only to callers with its scopes, and never offered as a tool. */
   internal?: boolean
   /** False if tool-shaped protocols leave the operation out (default: true). */

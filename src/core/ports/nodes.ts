@@ -16,6 +16,10 @@ export interface NodeFacts {
   waiting: number
   /** The share of time in which the event loop was busy, from 0 to 1. */
   busy: number
+  /** The resident memory of the process. Absent from older versions. */
+  memoryBytes?: number
+  /** The 99th percentile of the event loop delay in the last seconds. Absent at first, and from older versions. */
+  loopDelayMs?: number
   /** The recorded calls that run here, by registry key, at most ten, the most frequent first. */
   operations: readonly { operation: string; calls: number }[]
   /** It is shutting down, and accepts no more calls. */

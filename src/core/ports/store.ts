@@ -75,6 +75,11 @@ export interface Store {
    * is.
    */
   watch(id: string, changed: (instance: Instance) => void): () => void
+  /**
+   * Calls `changed` with every instance that this process changes, after the commit. Returns a function that ends it.
+   * Changes by other processes need not be reported.
+   */
+  listen(changed: (instance: Instance) => void): () => void
   /** Unended instances past their expiry, oldest first. */
   overdue(limit: number): Promise<readonly Instance[]>
   /**

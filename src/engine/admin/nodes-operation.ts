@@ -4,6 +4,7 @@ import type { OperationDefinition } from '../../core/operation/operation.ts'
 import { jsonSchema } from '../../core/operation/schema.ts'
 import { SCOPES } from '../../core/operation/scopes.ts'
 import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { timeText } from './shapes.ts'
 
@@ -12,6 +13,7 @@ export interface NodeView extends Partial<Omit<NodeFacts, 'startedAt'>> {
   node: number
   schema?: number
   startedAt?: string
+  uptimeMs?: number
 }
 
 export interface NodeList {
@@ -24,6 +26,7 @@ export interface NodeList {
 
 export interface NodesParts {
   store: Pick<Store, 'openCounts'>
+  clock: Pick<Clock, 'now'>
   nodes(): Promise<readonly NodeInfo[]>
 }
 
@@ -43,6 +46,9 @@ const NODE_SCHEMA = {
     running: COUNT,
     waiting: COUNT,
     busy: { type: 'number', minimum: 0, maximum: 1 },
+    uptimeMs: COUNT,
+    memoryBytes: COUNT,
+    loopDelayMs: { type: 'number', minimum: 0 },
     operations: {
       type: 'array',
       items: {
@@ -68,17 +74,19 @@ export function listNodes(parts: () => NodesParts): OperationDefinition {
       properties: { nodes: { type: 'array', items: NODE_SCHEMA }, queued: COUNT, open: COUNT },
     }),
     run: async () => {
-      const { store, nodes } = parts()
+      const { store, nodes, clock } = parts()
       const [found, { queued, byOperation }] = await Promise.all([nodes(), store.openCounts()])
       const open = [...byOperation.values()].reduce((sum, calls) => sum + calls, 0)
-      return { nodes: found.map(viewOf), queued, open }
+      const now = clock.now()
+      return { nodes: found.map((node) => viewOf(node, now)), queued, open }
     },
   })
 }
 
-function viewOf({ node, schema, facts }: NodeInfo): NodeView {
+function viewOf({ node, schema, facts }: NodeInfo, now: number): NodeView {
   const head = { node, ...(schema !== undefined && { schema }) }
   if (!facts) return head
   const { startedAt, ...rest } = facts
-  return { ...head, ...rest, startedAt: timeText(startedAt) }
+  // The clock of the store and that of the machine can differ.
+  return { ...head, ...rest, startedAt: timeText(startedAt), uptimeMs: Math.max(0, now - startedAt) }
 }

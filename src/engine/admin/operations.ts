@@ -31,8 +31,11 @@ import { listCalls } from './calls/list.ts'
 import type { CallsParts } from './calls/parts.ts'
 import { getPayload } from './calls/payload.ts'
 import { type ReplayParts, replayCalls } from './calls/replay.ts'
+import { type ChangesParts, waitForChanges, watchChanges } from './changes/changes.ts'
 import { dismissDeadLetters } from './dead-letters/dismiss.ts'
 import { listDeadLetters } from './dead-letters/list.ts'
+import { createExport } from './exports/create.ts'
+import { getSeries, type SeriesParts } from './metrics/series.ts'
 import { listNodes } from './nodes-operation.ts'
 import { ID, LIMIT, MAX_PAGE } from './shapes.ts'
 
@@ -43,7 +46,9 @@ export interface OwnParts
     CallsParts,
     CheckParts,
     CancelParts,
-    ReplayParts {
+    ReplayParts,
+    ChangesParts,
+    SeriesParts {
   approvals: Approvals
   worker: Pick<Worker, 'wake'>
   store: Store
@@ -137,9 +142,13 @@ export function createOwnOperations(): OwnOperations {
       listFaults(parts),
       checkCall(parts),
       cancelCalls(parts),
+      waitForChanges(parts),
+      watchChanges(parts),
       replayCalls(parts),
       listDeadLetters(parts),
       dismissDeadLetters(parts),
+      createExport(parts),
+      getSeries(parts),
     ],
     connect(given) {
       connected = given

@@ -194,6 +194,7 @@ export class Limits {
    * limit.
    */
   take(operation: Operation, who: SlotOwner): boolean | Promise<boolean> {
+    if (operation.slotless) return true
     return this.hasSlot(operation, who) && this.#take(operation, who)
   }
 
@@ -234,13 +235,14 @@ export class Limits {
 
   /** Counts a running call, even if no slot was free. */
   started(operation: Operation, who: SlotOwner): void {
+    if (operation.slotless) return
     this.#begin(operation, who)
     if (operation.concurrency !== undefined) this.#shared?.entered(operation.key)
   }
 
   /** Streams take no slots: most of them wait, and they have limits of their own. */
   ended(operation: Operation, who: SlotOwner): void {
-    if (operation.stream) return
+    if (operation.stream || operation.slotless) return
     this.#ends++
     // Before a claim is woken, which can then use the slot.
     const goesOn = this.#waiting.size === 0 || this.#queueIsNext

@@ -20,8 +20,16 @@ export class ApprovalDecisions {
   readonly #env: Environment
   readonly #store: Pick<Store, 'records' | 'get' | 'advance'>
   readonly #book: ApprovalBook
+  readonly #tell: (approval: Approval) => void
 
-  constructor(env: Environment, store: Pick<Store, 'records' | 'get' | 'advance'>, book: ApprovalBook) {
+  constructor(
+    env: Environment,
+    store: Pick<Store, 'records' | 'get' | 'advance'>,
+    book: ApprovalBook,
+    /** Reports a decision. */
+    tell: (approval: Approval) => void,
+  ) {
+    this.#tell = tell
     this.#env = env
     this.#store = store
     this.#book = book
@@ -50,7 +58,10 @@ export class ApprovalDecisions {
         approval.instanceId === undefined
           ? await this.#store.records.write([...change, this.#book.standUntilExpiry(decided)])
           : await this.#wake(await this.#store.get(approval.instanceId), change)
-      if (written) return decided
+      if (written) {
+        this.#tell(decided)
+        return decided
+      }
     }
     throw faults.contended()
   }

@@ -64,13 +64,14 @@ export class Approvals {
   onOpening: ((approval: Approval) => readonly RecordChange[]) | undefined
   /** Called for every new approval. */
   onOpened: ((approval: Approval) => void) | undefined
+  readonly #listeners = new Set<{ changed: (approval: Approval) => void }>()
 
   constructor(env: Environment, store: Pick<Store, 'records' | 'get' | 'advance'>, pendingPerCaller: number) {
     this.#env = env
     this.#store = store
     this.#book = new ApprovalBook(env, store.records)
     this.#pendingPerCaller = pendingPerCaller
-    this.decisions = new ApprovalDecisions(env, store, this.#book)
+    this.decisions = new ApprovalDecisions(env, store, this.#book, (approval) => this.#tell(approval))
   }
 
   /**
@@ -91,6 +92,18 @@ export class Approvals {
   /** Reports the approval once it is written. */
   opened(approval: Approval): void {
     this.onOpened?.(approval)
+    this.#tell(approval)
+  }
+
+  /** Calls `changed` with every approval that this process opens or decides. Returns a function that ends it. */
+  listen(changed: (approval: Approval) => void): () => void {
+    const listener = { changed }
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  #tell(approval: Approval): void {
+    for (const { changed } of this.#listeners) changed(approval)
   }
 
   /** Frees the reservation of an approval whose call was not recorded. */

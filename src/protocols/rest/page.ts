@@ -1,5 +1,6 @@
 /** A plain HTML page that lists the tools. It has no scripts and loads no other files. */
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
+import { escapeHtml } from '../../wire/http/pages.ts'
 import type { ToolSummary } from './wire.ts'
 
 export interface PageSettings {
@@ -19,6 +20,9 @@ const HEADERS: Record<string, string> = {
   'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
 }
 
+/** How many tools are listed inside another page. */
+const MAX_FRAMED = 500
+
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
 dt{font:600 1rem ui-monospace,monospace;margin-top:1rem}dd{margin:0}small,dd{color:GrayText}:root{color-scheme:light dark}`
 
@@ -30,7 +34,8 @@ export function pageAnswer(
   settings: PageSettings,
 ): Answer {
   const { title, frame } = settings
-  const list = renderList(tools, `${exchange.origin}${prefix}`, settings)
+  // The other page has scripts, which nearly all browsers run. They should not have to load thousands of entries first.
+  const list = renderList(tools, `${exchange.origin}${prefix}`, settings, frame ? MAX_FRAMED : tools.length)
   return frame?.(exchange, title, list) ?? { status: 200, headers: HEADERS, body: renderPage(title, list) }
 }
 
@@ -48,16 +53,20 @@ function renderList(
   tools: readonly ToolSummary[],
   base: string,
   { title, projectName, projectUrl, allowExecute }: PageSettings,
+  limit: number,
 ): string {
-  const items = tools.map(
-    ({ name, description }) =>
-      `<dt><a href="${escapeHtml(`${base}/tools/${encodeURIComponent(name)}`)}">${escapeHtml(name)}</a></dt><dd>${escapeHtml(description)}</dd>`,
-  )
+  const items = tools
+    .slice(0, limit)
+    .map(
+      ({ name, description }) =>
+        `<dt><a href="${escapeHtml(`${base}/tools/${encodeURIComponent(name)}`)}">${escapeHtml(name)}</a></dt><dd>${escapeHtml(description)}</dd>`,
+    )
   const project = projectLink(projectName, projectUrl)
   return [
     `<h1>${escapeHtml(title)}</h1>`,
     `<p>${tools.length} tools. Execution is ${allowExecute ? 'enabled' : 'disabled'}.</p>`,
     items.length > 0 ? `<dl>${items.join('\n')}</dl>` : '',
+    tools.length > limit ? `<p><a href="${escapeHtml(base)}/tools">All ${tools.length} tools</a></p>` : '',
     project === '' ? '' : `<p><small>${project}</small></p>`,
   ].join('\n')
 }
@@ -68,16 +77,4 @@ function projectLink(name: string | undefined, url: string | undefined): string 
   const address = (url ?? '').replace(/[\t\n\r]/g, '').trim()
   if (!/^(?:https?:\/\/|mailto:|\/)/i.test(address)) return shown
   return `<a href="${escapeHtml(address)}" rel="noopener noreferrer">${shown}</a>`
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 }

@@ -3,6 +3,7 @@
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
+import { redirectInto } from '../../wire/http/pages.ts'
 import { parseTraceparent } from '../../wire/traceparent.ts'
 import {
   callFaultAnswer,
@@ -76,15 +77,6 @@ export function createExplorerRoutes(
   ]
   if (prefix === '') return routes
   return [...routes, { path: prefix, refuse, methods: { GET: () => redirectInto(prefix) } }]
-}
-
-/**
- * To the same path with a slash, so that relative addresses in the page work. The address is relative, too: it is right
- * below any mount path and behind any proxy.
- */
-export function redirectInto(path: string): Answer {
-  const headers = { Location: `${path.slice(path.lastIndexOf('/') + 1)}/`, 'Cache-Control': 'no-store' }
-  return { status: 302, headers }
 }
 
 /** A tool name that cannot be decoded is reported as an unknown tool. */

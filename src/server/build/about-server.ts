@@ -27,6 +27,8 @@ export class AboutServer {
   #busy = 0
   /** Set when the server listens. */
   address: string | undefined
+  /** Set at intervals, by what measures it. */
+  loopDelayMs: number | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -51,6 +53,8 @@ export class AboutServer {
       running: limits?.running ?? 0,
       waiting: limits?.waiting ?? 0,
       busy: this.#sampleLoop(),
+      memoryBytes: process.memoryUsage.rss(),
+      ...(this.loopDelayMs !== undefined && { loopDelayMs: this.loopDelayMs }),
       operations: topOf(engine?.worker.runningCounts()),
       draining: engine?.draining ?? false,
     }

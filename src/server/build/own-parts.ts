@@ -4,12 +4,15 @@ import type { Operation } from '../../core/operation/operation.ts'
 import type { StreamTransports } from '../../core/ports/frames.ts'
 import type { DetailsParts, OperationRates } from '../../engine/admin/about/operation-details.ts'
 import type { ServerAbout, WhoAmIParts } from '../../engine/admin/about/whoami.ts'
+import type { SeriesParts } from '../../engine/admin/metrics/series.ts'
 import type { Registry } from '../../engine/registry.ts'
 import { encodeOperation } from '../../protocols/opencall/codec.ts'
-import { type Counted, quantileMs } from '../../telemetry/index.ts'
+import { type Counted, DEFAULT_BUCKETS, quantileMs } from '../../telemetry/index.ts'
 import type { ServerOptions } from '../options/options.ts'
 import type { AboutServer } from './about-server.ts'
 import type { Observing } from './observing.ts'
+
+const BOUNDS_MS = DEFAULT_BUCKETS.map((seconds) => seconds * 1000)
 
 interface Told {
   about: AboutServer
@@ -22,7 +25,7 @@ interface Told {
 export function tellAboutServer<App>(
   options: ServerOptions<App>,
   told: Told,
-): WhoAmIParts & Pick<DetailsParts, 'describe' | 'rates'> {
+): WhoAmIParts & Pick<DetailsParts, 'describe' | 'rates'> & Pick<SeriesParts, 'quantileMs'> {
   const { about, registry, observing, transports } = told
   return {
     server: {
@@ -33,6 +36,7 @@ export function tellAboutServer<App>(
       session: ({ session }) => session && { expiresAt: session.expiresAt, idleSeconds: session.idleSeconds },
     } satisfies ServerAbout,
     describe: (operation) => encodeOperation(operation, transports.names()) as unknown as JsonObject,
+    quantileMs: (buckets, share) => quantileMs({ buckets, boundsMs: BOUNDS_MS }, share),
     rates: (operation) => ratesOf(observing.metrics.counted(operation), told.now() - about.program.startedAt),
   }
 }

@@ -6,12 +6,15 @@ import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { createCalls } from '../../engine/calls.ts'
+import { ChangeFeed } from '../../engine/changes/change-feed.ts'
+import { SharedChanges } from '../../engine/changes/shared-changes.ts'
 import { Engine } from '../../engine/engine.ts'
 import { FollowUp } from '../../engine/follow/follow-up.ts'
 import { Maintenance } from '../../engine/follow/maintenance.ts'
 import { createWaiters } from '../../engine/follow/waiters.ts'
 import { DEFAULT_LIMITS } from '../../engine/limits/limit-rules.ts'
 import { Limits } from '../../engine/limits/limits.ts'
+import { Samples, Sampling } from '../../engine/metrics/samples.ts'
 import { LateSending } from '../../engine/owed/late-replies.ts'
 import { createFetcher } from '../../security/outbound/fetcher.ts'
 import { DEFAULT_WORK, type ServerOptions, type Sizes } from '../options/options.ts'
@@ -21,6 +24,7 @@ import type { Access } from './access.ts'
 import { createInjector } from './context-source.ts'
 import { faultTable } from './fault-table.ts'
 import type { Keys } from './governing.ts'
+import { createMeasuring } from './measuring.ts'
 import type { Observing } from './observing.ts'
 import type { Offer, Own } from './offer.ts'
 import { tellAboutServer } from './own-parts.ts'
@@ -39,6 +43,8 @@ export interface Running {
   limits: Limits
   maintenance: Maintenance
   lateReplies: LateSending
+  /** Changes for operators who wait, and samples of the load. */
+  changes: { start(): void; stop(): Promise<void> }
 }
 
 interface RunningParts {
@@ -103,13 +109,23 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const nodes = store.nodes ?? link?.nodes(() => about.facts()) ?? alone
   const shared = { env, registry, store, objects, limits, worker }
   const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
+  const node = env.newId()
+  const feed = new ChangeFeed({ clock: env.clock, store, approvals, node })
+  const { log } = env
+  const sharedChanges =
+    peers && new SharedChanges({ clock: env.clock, log, records: store.records, feed, node, siblings: peers.siblings })
   const { observing, transports } = parts
+  const samples = new Samples(store.records)
+  const measured = createMeasuring({ about, limits, observing, nodes: async () => nodes() })
+  const sampling = new Sampling({ clock: env.clock, log, samples, measured, writer: node })
   own.administration.connect({
     ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),
     faults: faultTable,
     approvals,
     checking: engine.checking,
     replaying: engine.replaying,
+    changes: feed,
+    samples,
     stopCall: (instance) => followUp.stop(instance),
     log: env.log,
     worker,
@@ -134,7 +150,19 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     ...(sweepUnfinished && { sweepUnfinished }),
   })
   const lateReplies = new LateSending({ env, store, owed: engine.owed })
-  return { engine, calls, limits, maintenance, lateReplies }
+  const changes = {
+    start() {
+      sharedChanges?.start()
+      sampling.start()
+    },
+    async stop() {
+      await sharedChanges?.stop()
+      await sampling.stop()
+      measured[Symbol.dispose]()
+      feed.stop()
+    },
+  }
+  return { engine, calls, limits, maintenance, lateReplies, changes }
 }
 
 /** A store that several nodes share connects the workers of one server, too. Otherwise their hub does. */

@@ -53,14 +53,15 @@ export function fileHeaders(mediaType: string, isHashed: boolean): Record<string
 export interface Forms {
   tag: string
   plain: Uint8Array
-  br?: Uint8Array
-  gzip?: Uint8Array
+  readonly br?: Uint8Array
+  readonly gzip?: Uint8Array
 }
 
 /** The smallest form that the client accepts. Each form has its own ETag. */
 export function chooseForm(exchange: Exchange, forms: Forms, headers: Readonly<Record<string, string>>): Answer {
   const accepted = exchange.header('accept-encoding')
-  const encoding = (['br', 'gzip'] as const).find((each) => forms[each] && acceptsEncoding(accepted, each))
+  // A form may be made on demand, so it is asked for only if it is accepted.
+  const encoding = (['br', 'gzip'] as const).find((each) => acceptsEncoding(accepted, each) && forms[each])
   const etag = encoding ? `"${forms.tag}-${encoding}"` : `"${forms.tag}"`
   const all = { ...headers, ETag: etag, Vary: 'Accept-Encoding', ...(encoding && { 'Content-Encoding': encoding }) }
   const tags = [`"${forms.tag}"`, `"${forms.tag}-br"`, `"${forms.tag}-gzip"`]

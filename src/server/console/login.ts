@@ -1,6 +1,6 @@
 /** Logging in to the console: a one-time code, or a credential that the server accepts, becomes a session. */
 import { timingSafeEqual } from 'node:crypto'
-import { ANONYMOUS, type Caller } from '../../core/call/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Buckets } from '../../core/fairness/buckets.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -33,8 +33,8 @@ export interface LoginParts {
   authenticator: Authenticator | undefined
   /** Who calls without a credential. Absent if nobody may. */
   local: Caller | undefined
-  /** The tenant of the administrator. */
-  tenant: string | undefined
+  /** For codes: the local caller, or the administrator if callers must authenticate. */
+  person: Caller
   /** Every session is read-only. */
   readOnly: boolean
   hashToken(token: string): string
@@ -84,9 +84,8 @@ export class ConsoleLogin {
    * the administrator.
    */
   createCode(readOnly = false): Promise<LoginCode> {
-    const { local, tenant = ANONYMOUS.tenant } = this.#parts
-    const admin: Caller = { tenant, issuer: 'callplane', subject: 'admin', scopes: ['*'] }
-    return this.#parts.codes.create({ caller: asOperator(local ?? admin), ...(readOnly && { readOnly }) })
+    const { person, codes } = this.#parts
+    return codes.create({ caller: asOperator(person), ...(readOnly && { readOnly }) })
   }
 
   async #byCode(code: string, proof: string | undefined, readOnly: boolean): Promise<CreatedSession> {

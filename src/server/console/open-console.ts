@@ -51,12 +51,18 @@ export async function openConsole<App>(
     sessions,
     codes,
     readOnly,
-    tenant: options.auth?.tenant,
+    person: parts.local ?? administrator(parts),
     hashToken,
     isStaticToken: (tokenHash) => tokens.has(tokenHash),
     oidc: oidc && (await openOidc(oidc, options.auth, { env, records, codes, base })),
   })
   return { sessions, login }
+}
+
+function administrator({ recognizeAdmin, adminToken }: ConsoleParts): Caller {
+  const admin = recognizeAdmin((name) => (name === 'authorization' ? `Bearer ${adminToken}` : undefined))
+  if (admin) return admin
+  throw new Error('The token of the administrator was not recognized.')
 }
 
 function expiryOf(expiresAt: string | undefined): number {

@@ -1,7 +1,7 @@
 /** The routes of the console's page: the same page at `/explorer/` and `/console/`, and its files. */
 import { gzipSync } from 'node:zlib'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
-import { escapeHtml, redirectInto } from '../../protocols/rest/index.ts'
+import { escapeHtml, redirectInto } from '../../wire/http/pages.ts'
 import { type ConsoleFiles, openConsoleFiles, tagOf } from './files.ts'
 import { chooseForm, type Forms, fileHeaders, PAGE_HEADERS } from './headers.ts'
 
@@ -29,7 +29,15 @@ function createPageFrame({ index }: Pick<ConsoleFiles, 'index'>): FramePage {
 }
 
 function formsOf(text: string): Forms {
-  return { tag: tagOf(text), plain: Buffer.from(text), gzip: gzipSync(text) }
+  let zipped: Uint8Array | undefined
+  return {
+    tag: tagOf(text),
+    plain: Buffer.from(text),
+    get gzip() {
+      zipped ??= gzipSync(text)
+      return zipped
+    },
+  }
 }
 
 export interface ConsolePage {

@@ -1,7 +1,7 @@
 /**
  * The sessions of people who are logged in to the console. The page holds a random token; the store keeps the token's
  * hash, so that all nodes know the session, and a reader of the database cannot use it.
- * docs/decisions/0021-sessions-without-cookies.md.
+ * docs/decisions/0022-sessions-without-cookies.md.
  */
 import { LRUCache } from 'lru-cache'
 import { type Caller, ownerOf } from '../../core/call/caller.ts'
@@ -26,7 +26,7 @@ const BEARER = /^bearer +(cps_[\w-]{43}) *$/i
 
 export interface SessionParts {
   records: Pick<Records, 'get' | 'put' | 'replace' | 'remove'>
-  env: Pick<Environment, 'clock' | 'digest' | 'newSecret' | 'conceal' | 'log'>
+  env: Pick<Environment, 'clock' | 'digest' | 'newSecret' | 'log'>
   /** Every session is read-only. */
   readOnly: boolean
   /** False if the configuration no longer has the token that a session was made with. */

@@ -15,7 +15,7 @@ type Shapes<T> = Record<keyof T, Shape>
  * A remote tool takes and returns JSON: attachments and chunks need a function in this process. A declared operation is
  * always a tool, so it cannot be internal.
  */
-type DeclaredRules = Omit<OperationRules, 'media' | 'chunked' | 'internal'>
+type DeclaredRules = Omit<OperationRules, 'media' | 'chunked' | 'internal' | 'slotless'>
 
 const RETRY: Shapes<RetryRules> = {
   attempts: whole,

@@ -3,6 +3,7 @@
  * told by a server without authentication only: it helps attackers, and strangers cannot reach such a server.
  */
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
+import { escapeHtml } from '../../wire/http/pages.ts'
 
 const SHARED_HEADERS = { 'Cache-Control': 'no-store', Vary: 'Accept' }
 const HTML_HEADERS = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': "default-src 'none'" }
@@ -11,7 +12,7 @@ const HTML_HEADERS = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Secu
 const PLACES = {
   registry: ['/.well-known/ops', 'the operations, with their schemas'],
   call: ['/call', 'where operations are called (POST)'],
-  explorer: ['/explorer', 'a page to try them'],
+  explorer: ['/explorer', 'a page to try them, and to see their calls'],
   mcp: ['/mcp', 'the same operations as tools for agents'],
 } as const
 
@@ -51,8 +52,4 @@ function asText(name: string, places: readonly Place[]): string {
 function asHtml(name: string, places: readonly Place[]): string {
   const items = places.map(({ url, why }) => `<li><a href="${escapeHtml(url)}">${escapeHtml(url)}</a>: ${why}`)
   return `<!doctype html><title>${name}</title><h1>${name}</h1><ul>${items.join('')}<li>Documentation: ${DOCS}</ul>\n`
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
 }

@@ -133,6 +133,7 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
     },
     requestStop: (id) => ask('requestStop', [id]),
     watch: seen.watch,
+    listen: seen.watchAll,
     overdue: (limit) => ask('overdue', [limit]),
     expire(limit, removeObjects) {
       const asking = ++expiries

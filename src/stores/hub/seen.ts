@@ -18,6 +18,8 @@ interface Watched {
 
 export interface Seen {
   watch(id: string, changed: Changed): () => void
+  /** Passes on every change that this process makes. */
+  watchAll(changed: Changed): () => void
   /** If this instance has watchers, asks the other side to report its changes from now on. */
   ask(id: string): void
   /** A change that this process has made itself. */
@@ -38,6 +40,7 @@ export interface SeenOptions {
 
 export function createSeen({ begin, end, runsHere, log }: SeenOptions): Seen {
   const byId = new Map<string, Watched>()
+  const all = new Set<{ changed: Changed }>()
   let noted: Instance[] = []
 
   function ask(id: string, watched: Watched): void {
@@ -63,7 +66,13 @@ export function createSeen({ begin, end, runsHere, log }: SeenOptions): Seen {
       const watched = byId.get(id)
       if (watched && !watched.asked) ask(id, watched)
     },
+    watchAll(changed) {
+      const watch = { changed }
+      all.add(watch)
+      return () => void all.delete(watch)
+    },
     note(instance) {
+      for (const { changed } of all) tellWatcher(changed, instance, log)
       if (byId.has(instance.id)) noted.push(instance)
     },
     hear(instance) {

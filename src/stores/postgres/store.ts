@@ -253,6 +253,7 @@ export async function assemble(
       remote.begin(id)
       return stop
     },
+    listen: watchers.watchAll,
     overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
     expire: (limit, removeObjects) => attempt(() => expiry.expire(limit, removeObjects)),
     openCounts: () => attempt(() => upkeep.openCounts()),

@@ -126,6 +126,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
     tell: (id) => write(() => leases.tell(id)),
     requestStop: (id) => write(() => leases.requestStop(id)),
     watch: watchers.watch,
+    listen: watchers.watchAll,
     async overdue(limit) {
       await followClock()
       return read(() => upkeep.overdue(now(), limit))

@@ -8,6 +8,7 @@ type Changed = (instance: Instance) => void
 
 export interface Watchers {
   watch(id: string, changed: Changed): () => void
+  watchAll(changed: Changed): () => void
   tell(instances: readonly Instance[]): void
 }
 
@@ -18,6 +19,7 @@ interface Watch {
 
 export function createWatchers(log: Log | undefined): Watchers {
   const byId = new BriefMap<Set<Watch>>()
+  const all = new Set<Watch>()
 
   function end(id: string, watches: Set<Watch>, watch: Watch): void {
     watches.delete(watch)
@@ -32,9 +34,16 @@ export function createWatchers(log: Log | undefined): Watchers {
       return () => end(id, watches, watch)
     },
 
+    watchAll(changed) {
+      const watch: Watch = { changed }
+      all.add(watch)
+      return () => void all.delete(watch)
+    },
+
     tell(instances) {
-      if (byId.size === 0) return
+      if (byId.size === 0 && all.size === 0) return
       for (const instance of instances) {
+        for (const watch of all) tellWatcher(watch.changed, instance, log)
         const watches = byId.get(instance.id)
         if (watches) for (const watch of watches) tellWatcher(watch.changed, instance, log)
       }

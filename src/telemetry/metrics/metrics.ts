@@ -14,6 +14,8 @@ export interface Metrics extends Pick<Required<Observer>, 'callEnded'> {
   render(): string
   /** The calls of one operation. `undefined` if none has ended. */
   counted(operation: Pick<Operation, 'key'>): Counted | undefined
+  /** The calls of all operations by their names, without those of the server itself. */
+  allCounted(): ReadonlyMap<string, Counted>
 }
 
 export interface Reading {
@@ -48,7 +50,7 @@ interface Counter {
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-const DEFAULT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
+export const DEFAULT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
 /** There are fewer fault kinds; the limit also holds if a caller passes codes. */
 const MAX_OUTCOMES = 32
@@ -62,6 +64,7 @@ export function createMetrics({
 }: MetricsOptions = {}): Metrics {
   const boundsMs = bucketsSeconds.map((seconds) => seconds * 1000)
   const byKey = new Map<string, OperationCells>()
+  const isInternal = new Set<string>()
   const readings = new Map<string, Reading>()
 
   const openCells = (key: string, labels: string): OperationCells => {
@@ -72,7 +75,10 @@ export function createMetrics({
   }
   const cellsOf = (operation: Operation): OperationCells => {
     const labels = `operation="${escapeLabel(operation.name.full)}",version="${escapeLabel(operation.version)}"`
-    if (byKey.size < maxOperations) return openCells(operation.key, labels)
+    if (byKey.size < maxOperations) {
+      if (operation.internal) isInternal.add(operation.key)
+      return openCells(operation.key, labels)
+    }
     return byKey.get(OTHER) ?? openCells(OTHER, `operation="${OTHER}",version=""`)
   }
 
@@ -101,6 +107,17 @@ export function createMetrics({
       const cells = byKey.get(key)
       return cells && countedIn(cells, boundsMs)
     },
+    allCounted() {
+      const all = new Map<string, Counted>()
+      for (const [key, cells] of byKey) {
+        const name = key.split('@', 1)[0] as string
+        if (isInternal.has(key)) continue
+        const counted = countedIn(cells, boundsMs)
+        const other = all.get(name)
+        all.set(name, other ? addCounted(other, counted) : counted)
+      }
+      return all
+    },
     render() {
       const cells = [...byKey.values()]
       return [
@@ -118,6 +135,16 @@ function countedIn({ outcomes, buckets }: OperationCells, boundsMs: readonly num
   for (const { count } of outcomes.values()) calls += count
   const errors = calls - (outcomes.get(COMPLETE)?.count ?? 0)
   return { calls, errors, buckets: [...buckets], boundsMs }
+}
+
+/** Two versions of one operation. */
+function addCounted(one: Counted, other: Counted): Counted {
+  return {
+    calls: one.calls + other.calls,
+    errors: one.errors + other.errors,
+    buckets: one.buckets.map((count, at) => count + (other.buckets[at] ?? 0)),
+    boundsMs: one.boundsMs,
+  }
 }
 
 function openCounter(cells: OperationCells, outcome: string, codeOf: MetricsOptions['codeOf']): Counter {

@@ -79,6 +79,9 @@ async function pursue(site: Site, brokers: Brokers, kind: LoadKind): Promise<voi
   }
 }
 
+/** So long a caller waits for a reply, unless the operation says otherwise. */
+const MAX_SYNC_MS = 5_000
+
 /** A call that needs no store must work without one. */
 async function look(site: Site): Promise<void> {
   const label = site.newLabel('look')
@@ -86,6 +89,8 @@ async function look(site: Site): Promise<void> {
   site.history.count('look')
   const heard = await site.post(caller, '/call', { op: 'v1:Chaos.Look', args: { label, ms: 5 } })
   if (!heard || (heard.status === 200 && (heard.body.result as { label?: string })?.label === label)) return
+  // A node was paused for longer than a caller waits for a reply.
+  if (heard.status === 202 && heard.heardMs - heard.sentMs > MAX_SYNC_MS) return
   // A node that ends refuses everything.
   if (heard.status === 503 && !/STORAGE/.test(heard.body.error?.code ?? '')) return
   site.history.find(`${label} needs no store and got ${heard.status} ${JSON.stringify(heard.body.error)}`)

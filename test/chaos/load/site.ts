@@ -103,7 +103,10 @@ export function stateIn({ state, result, error, location }: ResponseEnvelope): P
   return { state: seen }
 }
 
-/** A refusal that says nothing about the call: the storage or the node is busy or away. */
+/**
+ * A refusal that says nothing about the call: the storage or the node is busy or away. A node that was paused for long
+ * refuses requests that it had not read, with 408.
+ */
 export function isPassing({ status }: Heard<unknown>): boolean {
-  return status === 503 || status === 429 || status === 502
+  return status === 503 || status === 429 || status === 502 || status === 408
 }

@@ -101,6 +101,17 @@ describeWith(browser, 'the arguments', () => {
       await page.getByRole('button', { name: 'Line 1, column 9: A value is missing here.' }).waitFor()
     })
 
+    test('E goes from view to view, but not while one types', async () => {
+      await show(order)
+      await page.getByLabel('Total', { exact: true }).press('e')
+      expect(await page.getByRole('button', { name: 'Form', exact: true }).getAttribute('aria-pressed')).toBe('true')
+      await page.getByRole('heading', { name: 'given' }).click()
+      for (const view of ['JSON', 'Both', 'Form']) {
+        await page.keyboard.press('e')
+        await page.locator(`button[aria-pressed="true"]:text-is("${view}")`).waitFor()
+      }
+    })
+
     test('Ctrl+Z in the editor takes back an edit of the form', async () => {
       await showEditor()
       await editor().fill('{"status": "open", "total": 1}')

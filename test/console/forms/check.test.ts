@@ -92,7 +92,8 @@ function verdictOfAjv(whole: object, instance: unknown): boolean | undefined {
   try {
     return createAjv({}).validate(whole, instance)
   } catch (thrown) {
-    if (thrown instanceof RangeError) return undefined
+    // It runs into itself, or ajv has compiled code that names a variable it never made (some `unevaluated…` schemas).
+    if (thrown instanceof RangeError || thrown instanceof ReferenceError) return undefined
     throw thrown
   }
 }
@@ -117,7 +118,7 @@ describe('agreement with the server', () => {
         fc.pre(!incomplete)
         expect(problems.length === 0).toBe(expected)
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     )
   })
 })
@@ -152,6 +153,18 @@ describe('findings', () => {
     expect(errors(schema, '9007199254740993')).toEqual(['maximum '])
     expect(errors({ type: 'integer' }, '12345678901234567890.0')).toEqual([])
     expect(errors({ multipleOf: 0.01 }, '19.99')).toEqual([])
+  })
+
+  test('unevaluated properties are those that no part of the same schema has looked at', () => {
+    const closed = { allOf: [{ properties: { a: {} } }], anyOf: [{ required: ['b'], properties: { b: {} } }, true] }
+    expect(errors({ ...closed, unevaluatedProperties: false }, '{"a": 1, "b": 2, "c": 3}')).toEqual([
+      'unknownProperty /c',
+    ])
+    const cousins = { allOf: [{ properties: { a: {} } }, { unevaluatedProperties: false }] }
+    expect(errors(cousins, '{"a": 1}')).toEqual(['unknownProperty /a'])
+    expect(errors({ prefixItems: [true], contains: { const: 2 }, unevaluatedItems: false }, '[1, 2, 3]')).toEqual([
+      'extraItem /2',
+    ])
   })
 
   test('the text itself is checked as the server reads it', () => {

@@ -1,6 +1,6 @@
 /** What a form shows for a schema, before any browser: fields, branches, first values, sensitive values. */
 import { describe, expect, test } from 'vitest'
-import { Edits } from '../../../console/src/forms/fields/form-state.ts'
+import { Edits } from '../../../console/src/forms/fields/edits.ts'
 import { type Field, readField } from '../../../console/src/forms/schema/field.ts'
 import { FormModel } from '../../../console/src/forms/schema/model.ts'
 import { withoutSensitive } from '../../../console/src/forms/schema/sensitive.ts'
@@ -194,7 +194,12 @@ describe('sensitive values', () => {
       secret: { type: 'string', writeOnly: true },
       list: { items: { properties: { pin: { format: 'password' } } } },
       pins: { items: { type: 'string', format: 'password' } },
-      auth: { oneOf: [{ properties: { token: { writeOnly: true } }, required: ['token', 'x'] }, { type: 'string' }] },
+      auth: {
+        oneOf: [
+          { properties: { user: { type: 'string' } }, required: ['user'] },
+          { properties: { token: { writeOnly: true } }, required: ['token', 'x'] },
+        ],
+      },
     },
   }
 
@@ -205,7 +210,7 @@ describe('sensitive values', () => {
   })
 
   test('are found in every branch, chosen or not', () => {
-    expect(withoutSensitive('{"auth": {"token": "t"}}', schema)).toBe('{"auth": {}}')
+    expect(withoutSensitive('{"auth": {"user": "u", "token": "t"}}', schema)).toBe('{"auth": {"user": "u"}}')
   })
 
   test('a broken text is not shared if there may be one in it', () => {

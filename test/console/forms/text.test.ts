@@ -190,6 +190,7 @@ describe('editing', () => {
     const edited = (splice: Splice | undefined) => splice && applySplice(text, splice)
     expect(edited(insertAt(parsed, [], 1, '"x"'))).toBe('[\n  "a",\n  "x",\n  "b",\n  "c"\n]')
     expect(edited(moveAt(parsed, [2], 0))).toBe('[\n  "c",\n  "a",\n  "b"\n]')
+    expect(edited(moveAt(parsed, [0], 1))).toBe('[\n  "b",\n  "a",\n  "c"\n]')
     expect(edited(removeAt(parsed, [1]))).toBe('[\n  "a",\n  "c"\n]')
     expect(edited(removeAt(parsed, [2]))).toBe('[\n  "a",\n  "b"\n]')
   })

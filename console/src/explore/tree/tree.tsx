@@ -77,7 +77,7 @@ export function Tree({ entries, current }: TreeProps) {
       )}
       <Windowed
         class="tree-rows"
-        label={texts.operations}
+        label={texts.tree}
         count={rows.length}
         rowHeight={ROW}
         show={shownRow < 0 ? undefined : shownRow}

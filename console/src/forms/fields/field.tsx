@@ -9,7 +9,7 @@ import { startText } from '../schema/start.ts'
 import type { JsonNode, Path } from '../text/nodes.ts'
 import { compactText } from '../text/print.ts'
 import { ArrayField } from './array.tsx'
-import { branchNames, useForm } from './form-state.ts'
+import { branchNames, type Message, useForm } from './form-state.ts'
 import { JsonField } from './json-field.tsx'
 import { ObjectField } from './object.tsx'
 import { OptionsField } from './options.tsx'
@@ -50,10 +50,10 @@ export function FieldView({ place, path, node, name, required, isItem, actions }
   const id = form.idOf(path)
   const messages = form.findings.get(pointer(path)) ?? []
   const kind = kindOf(field, node)
-  const notes = <Notes field={field} id={id} messages={messages} />
+  const notes = <Notes field={field} id={id} messages={messages} isSet={node !== undefined} />
   const describedBy = hasNotes(field) || messages.length > 0 ? `${id}-notes` : undefined
-  const control = { field, applied, place, path, node, name, id, describedBy, invalid: messages.length > 0 }
-  const marks = <Marks field={field} required={required} />
+  const control = { field, applied, place, path, node, name, id, describedBy, invalid: messages.some(isError) }
+  const marks = <Marks field={field} required={required && !isItem} />
   const state = <StateButtons {...control} required={required} isItem={isItem === true} actions={actions} />
   const title = field.title ?? name
   const isGroup = (kind === 'object' || kind === 'array') && field.options === undefined && node?.kind !== 'null'
@@ -270,7 +270,9 @@ function StateButtons({
   const { edits, model } = useForm()
   const title = field.title ?? name
   const state = node === undefined ? 'absent' : node.kind === 'null' && field.nullable ? 'null' : 'value'
-  const isContainer = field.options === undefined && ['object', 'array', undefined].includes(kindOf(field, node))
+  const kind = kindOf(field, node) ?? (field.properties.length > 0 ? 'object' : undefined)
+  const isContainer =
+    field.options === undefined && field.constant === undefined && (kind === 'object' || kind === 'array')
   return (
     <span class="form-actions">
       {field.fallback !== undefined && node === undefined && (
@@ -317,7 +319,7 @@ function StateButtons({
           {texts.add}
         </Button>
       )}
-      {node !== undefined && !required && !isItem && (
+      {node !== undefined && !required && !isItem && !field.nullable && (
         <IconButton icon="close" size="small" label={texts.remove(title)} onClick={() => edits.remove(path)} />
       )}
       {actions}
@@ -335,12 +337,23 @@ function hasNotes(field: Field): boolean {
   )
 }
 
-function Notes({ field, id, messages }: { field: Field; id: string; messages: readonly string[] }) {
+export function isError({ severity }: Message): boolean {
+  return severity === 'error'
+}
+
+interface NotesProps {
+  field: Field
+  id: string
+  messages: readonly Message[]
+  isSet: boolean
+}
+
+function Notes({ field, id, messages, isSet }: NotesProps) {
   if (!hasNotes(field) && messages.length === 0) return null
   return (
     <div id={`${id}-notes`} class="form-notes">
-      {messages.map((message) => (
-        <p key={message} class="problem">
+      {messages.map(({ message, severity }) => (
+        <p key={message} class={severity === 'error' ? 'problem' : 'warning'}>
           <SeenText text={message} />
         </p>
       ))}
@@ -349,7 +362,7 @@ function Notes({ field, id, messages }: { field: Field; id: string; messages: re
           <SeenText text={field.description} />
         </p>
       )}
-      {field.fallback !== undefined && <p class="hint">{texts.defaultIs(short(field.fallback))}</p>}
+      {field.fallback !== undefined && isSet && <p class="hint">{texts.defaultIs(short(field.fallback))}</p>}
       {field.forbidden.map((schema) => (
         <p key={schema} class="hint">
           {texts.forbidden(short(schema))}

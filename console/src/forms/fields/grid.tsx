@@ -8,7 +8,7 @@ import { memberOf } from '../text/nodes.ts'
 import { parseText } from '../text/parse.ts'
 import { ItemButtons } from './array.tsx'
 import { parseRows } from './csv.ts'
-import { type ControlProps, kindOf } from './field.tsx'
+import { type ControlProps, isError, kindOf } from './field.tsx'
 import { useForm } from './form-state.ts'
 import { JsonField } from './json-field.tsx'
 import { OptionsField } from './options.tsx'
@@ -121,7 +121,7 @@ function Cell({
     name: column.name,
     id,
     describedBy: messages.length > 0 ? `${id}-notes` : undefined,
-    invalid: messages.length > 0,
+    invalid: messages.some(isError),
     label: texts.itemOf(column.field.title ?? column.name, index),
   }
   return (
@@ -129,7 +129,7 @@ function Cell({
       <CellControl {...props} />
       {messages.length > 0 && (
         <p class="problem" id={`${id}-notes`}>
-          {messages[0]}
+          {messages[0]?.message}
         </p>
       )}
     </>

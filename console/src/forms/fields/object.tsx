@@ -77,6 +77,7 @@ function OtherProperty({ applied, path, node, property }: ControlProps & { prope
         node={object && memberOf(object, property)?.value}
         name={property}
         required
+        isItem
         actions={
           <IconButton icon="close" size="small" label={texts.remove(property)} onClick={() => edits.remove(own)} />
         }

@@ -7,6 +7,7 @@ import type { Checked } from '../check/check-arguments.ts'
 import { type JsonNode, memberOf, nodeAt, type Path, pointerOf } from '../text/nodes.ts'
 import type { Parsed } from '../text/parse.ts'
 import { short } from './field.tsx'
+import type { Message } from './form-state.ts'
 
 /** An error of the server's check. `path` is a JSON pointer into the arguments. */
 export interface ServerFinding {
@@ -14,9 +15,7 @@ export interface ServerFinding {
   readonly message: string
 }
 
-export interface Finding {
-  readonly severity: 'error' | 'warning'
-  readonly message: string
+export interface Finding extends Message {
   /** Absent for a mistake in the JSON itself. */
   readonly path?: Path
   readonly start: number
@@ -54,11 +53,11 @@ export function findingsByPath(
   parsed: Parsed,
   checked: Checked,
   server?: readonly ServerFinding[],
-): Map<string, string[]> {
-  const byPath = new Map<string, string[]>()
-  for (const { path, message } of findingsOf(parsed, checked, server)) {
+): Map<string, Message[]> {
+  const byPath = new Map<string, Message[]>()
+  for (const { path, message, severity } of findingsOf(parsed, checked, server)) {
     const key = JSON.stringify(path)
-    byPath.set(key, [...(byPath.get(key) ?? []), message])
+    byPath.set(key, [...(byPath.get(key) ?? []), { message, severity }])
   }
   return byPath
 }

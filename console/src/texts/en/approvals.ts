@@ -1,6 +1,7 @@
 /** Words of the approvals. */
 export const texts = {
   title: 'Approvals',
+  shown: 'Which approvals',
   tabs: { waiting: 'Waiting', all: 'All' },
   back: 'All approvals',
   empty: {
@@ -34,6 +35,7 @@ export const texts = {
   none: 'No call of this operation and caller was approved before.',
   hidden: 'The arguments hold characters that cannot be seen. They are marked by their code.',
   why: 'Why (kept in the audit trail)',
+  decision: 'Your decision',
   approve: 'Approve',
   deny: 'Deny',
   unread: (count: number) =>

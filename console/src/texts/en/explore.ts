@@ -13,6 +13,7 @@ const refusals: Record<Refusal, string> = {
 
 export const texts = {
   operations: 'Operations',
+  tree: 'Operations by group',
   count: (shown: number, all: number) =>
     shown === all ? `${countOf(all)} operations` : `${countOf(shown)} of ${countOf(all)} operations`,
   search: 'Filter operations',

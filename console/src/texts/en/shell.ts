@@ -6,7 +6,6 @@ export const texts = {
   messages: 'Messages',
   dismiss: 'Dismiss',
   search: 'Search or jump to…',
-  searchLabel: 'Open the palette',
   menu: 'You and settings',
   readOnly: 'Read-only',
   readOnlyWhy: 'This session reads. The server refuses every change.',

@@ -12,10 +12,9 @@ import type { Store } from '../../../core/ports/store.ts'
 import { hasEnded } from '../../follow/waiting.ts'
 import { ID } from '../shapes.ts'
 import { inTurns } from './in-turns.ts'
-import { type Selection, selectCalls, selecting } from './selection.ts'
+import { type Selection, type SelectParts, selectCalls, selecting } from './selection.ts'
 
-export interface CancelParts {
-  store: Pick<Store, 'get' | 'calls' | 'records'>
+export interface CancelParts extends SelectParts {
   log: Log
   /** Ends the call, or asks the node that runs it to stop it. Does not wait for the end. */
   stopCall(instance: Instance): Promise<void>
@@ -50,12 +49,13 @@ export function cancelCalls(parts: () => CancelParts): OperationDefinition {
 }
 
 async function cancelSelected(
-  { store, log, stopCall }: CancelParts,
+  parts: CancelParts,
   args: Selection & { why: string },
   ctx: HandlerContext,
 ): Promise<Done> {
+  const { store, log, stopCall } = parts
   const { caller } = ctx
-  const selected = await selectCalls(store, ctx, args)
+  const selected = await selectCalls(parts, ctx, args)
   log.info({ calls: selected.length, by: caller.subject, why: args.why }, 'an operator cancels calls')
   return actOnEach(store, caller, selected, async (instance) => {
     if (hasEnded(instance)) return 'It has ended.'

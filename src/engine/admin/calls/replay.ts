@@ -12,15 +12,13 @@ import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
-import type { Store } from '../../../core/ports/store.ts'
 import type { Replaying } from '../../replay/replaying.ts'
 import { marking } from '../dead-letters/marks.ts'
 import { ID } from '../shapes.ts'
 import { inTurns } from './in-turns.ts'
-import { type Selection, selectCalls, selecting } from './selection.ts'
+import { type Selection, type SelectParts, selectCalls, selecting } from './selection.ts'
 
-export interface ReplayParts {
-  store: Pick<Store, 'get' | 'calls' | 'records'>
+export interface ReplayParts extends SelectParts {
   replaying: Pick<Replaying, 'newId' | 'start'>
   clock: Clock
 }
@@ -90,13 +88,14 @@ async function replaySelected(parts: ReplayParts, args: ReplayArgs, ctx: Handler
 }
 
 /** The plan of this call. A second attempt finds the plan of the first one. */
-async function planOf({ store, replaying, clock }: ReplayParts, args: ReplayArgs, ctx: HandlerContext): Promise<Plan> {
+async function planOf(parts: ReplayParts, args: ReplayArgs, ctx: HandlerContext): Promise<Plan> {
+  const { store, replaying, clock } = parts
   const { records } = store
   const key = `replay-plan/${ctx.key}`
   const stored = await records.get(key)
   if (stored !== undefined) return JSON.parse(stored) as Plan
   const { caller } = ctx
-  const selected = await selectCalls(store, ctx, args)
+  const selected = await selectCalls(parts, ctx, args)
   const plan = await inTurns(selected, async (from): Promise<Plan[number]> => {
     const owner = args.as === 'me' ? ownerOf(caller) : ((await store.get(from))?.owner ?? '')
     return [from, replaying.newId(caller, owner)]

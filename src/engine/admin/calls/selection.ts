@@ -9,6 +9,7 @@ import type { Store } from '../../../core/ports/store.ts'
 import { markedOf } from '../dead-letters/marks.ts'
 import { COUNT, ID, MAX_PAGE, record } from '../shapes.ts'
 import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from './filter.ts'
+import { type CallsParts, readPage } from './parts.ts'
 
 /** The filter of an action. */
 export interface ActFilter extends CallFilterArgs {
@@ -23,11 +24,13 @@ export interface Selection {
   expected?: number
 }
 
+export interface SelectParts extends CallsParts {
+  store: CallsParts['store'] & Pick<Store, 'records'>
+}
+
 /** The most calls of one request. */
 const MOST_SELECTED = 5_000
 const PAGE = 1_000
-/** The most calls that are looked at for one page. */
-const SCAN = 20_000
 
 const WHY: JsonObject = { type: 'string', minLength: 1, maxLength: 1_000 }
 
@@ -43,13 +46,13 @@ export function selecting(more: Record<string, JsonObject> = {}, required: reado
 
 /** The ids of the selected calls. Throws if the filter matches another number than the operator saw. */
 export async function selectCalls(
-  store: Pick<Store, 'calls' | 'records'>,
+  parts: SelectParts,
   /** The call that acts on them. It does not select itself. */
   { caller, key: self }: Pick<HandlerContext, 'caller' | 'key'>,
   { ids, filter, expected }: Selection,
 ): Promise<readonly string[]> {
   if (ids || !filter) return ids ?? []
-  const found = (await matching(store, caller, filter)).filter((id) => id !== self)
+  const found = (await matching(parts, caller, filter)).filter((id) => id !== self)
   if (found.length === expected) return found
   throw new Fault('conflict', `The filter matches ${found.length} calls, not ${expected}. Look at them again.`, {
     code: 'SELECTION_CHANGED',
@@ -57,20 +60,16 @@ export async function selectCalls(
   })
 }
 
-async function matching(
-  { calls, records }: Pick<Store, 'calls' | 'records'>,
-  caller: Caller,
-  { deadLetter, ...filter }: ActFilter,
-): Promise<string[]> {
+async function matching(parts: SelectParts, caller: Caller, { deadLetter, ...filter }: ActFilter): Promise<string[]> {
   const { tenant } = caller
   const wanted: CallFilter = { ...parseCallFilter(filter, caller), ...(deadLetter && { kinds: DEAD_KINDS }) }
   const ids: string[] = []
   let after: string | undefined
   do {
     const cursor = after !== undefined && { after }
-    const page = await calls.page({ tenant, filter: wanted, limit: PAGE, scan: SCAN, ...cursor })
+    const page = await readPage(parts, { tenant, filter: wanted, limit: PAGE, ...cursor })
     const found = page.calls.map(({ id }) => id)
-    const dealt = deadLetter ? await markedOf(records, tenant, found) : new Set<string>()
+    const dealt = deadLetter ? await markedOf(parts.store.records, tenant, found) : new Set<string>()
     ids.push(...found.filter((id) => !dealt.has(id)))
     if (ids.length > MOST_SELECTED) throw tooMany()
     after = page.next

@@ -6,16 +6,11 @@ import { operation } from '../../../core/operation/define.ts'
 import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
-import type { Store } from '../../../core/ports/store.ts'
 import { actOnEach, DONE_SCHEMA, type Done } from '../calls/cancel.ts'
-import { type Selection, selectCalls, selecting } from '../calls/selection.ts'
+import { type Selection, type SelectParts, selectCalls, selecting } from '../calls/selection.ts'
 import { marking } from './marks.ts'
 
-export interface DismissParts {
-  store: Pick<Store, 'get' | 'calls' | 'records'>
-}
-
-export function dismissDeadLetters(parts: () => DismissParts): OperationDefinition {
+export function dismissDeadLetters(parts: () => SelectParts): OperationDefinition {
   return operation('v1:callplane.deadletters.dismiss', {
     description: 'Hides dead letters, by their ids or by a filter. The calls stay in the list of calls.',
     internal: true,
@@ -27,9 +22,10 @@ export function dismissDeadLetters(parts: () => DismissParts): OperationDefiniti
     result: jsonSchema<Done>(DONE_SCHEMA),
     async run({ why, filter, ...more }, ctx) {
       const { caller } = ctx
-      const { store } = parts()
+      const all = parts()
+      const { store } = all
       const selection = { ...more, ...(filter && { filter: { ...filter, deadLetter: true as const } }) }
-      const selected = await selectCalls(store, ctx, selection)
+      const selected = await selectCalls(all, ctx, selection)
       return actOnEach(store, caller, selected, async (instance) => {
         const fault = faultIn(instance.outcome)
         if (!fault || !isDead(fault.kind)) return 'It is no dead letter.'

@@ -8,14 +8,14 @@ import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { ListedCall } from '../../../core/ports/call-list.ts'
 import type { Store } from '../../../core/ports/store.ts'
-import { type CallSummary, SUMMARY_SCHEMA, summaryOf, type ViewParts } from '../calls/call-view.ts'
+import { type CallSummary, SUMMARY_SCHEMA, summaryOf } from '../calls/call-view.ts'
 import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from '../calls/filter.ts'
+import { type CallsParts, readPage } from '../calls/parts.ts'
 import { ID, LIMIT, record, timeText } from '../shapes.ts'
 import { markedOf } from './marks.ts'
 
-export interface DeadLettersParts {
-  store: Pick<Store, 'calls' | 'records'>
-  env: ViewParts
+export interface DeadLettersParts extends CallsParts {
+  store: CallsParts['store'] & Pick<Store, 'records'>
 }
 
 interface Group {
@@ -37,7 +37,8 @@ export interface DeadLetterPage {
 /** The most dead letters that are grouped. */
 const MOST_GROUPED = 5_000
 const PAGE = 1_000
-const SCAN = 20_000
+/** Dead letters that an operator has dealt with are read, too. */
+const MOST_PAGES = 20
 
 export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinition {
   return operation('v1:callplane.deadletters.list', {
@@ -53,17 +54,17 @@ export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinit
       properties: { calls: { type: 'array', items: SUMMARY_SCHEMA }, next: ID, complete: { type: 'boolean' } },
     }),
     async run({ limit = 50, after, ...filter }, { caller }) {
-      const { store, env } = parts()
-      const page = await deadLetters(store, caller, filter, limit, after)
-      const groups = after === undefined ? await groupsOf(store, caller, filter) : []
-      return { ...page, calls: page.calls.map((call) => summaryOf(env, call)), groups }
+      const all = parts()
+      const page = await deadLetters(all, caller, filter, limit, after)
+      const groups = after === undefined ? await groupsOf(all, caller, filter) : []
+      return { ...page, calls: page.calls.map((call) => summaryOf(all.env, call)), groups }
     },
   })
 }
 
 /** One page of dead letters that no operator has dealt with. It may have fewer than `limit`, although there are more. */
 export async function deadLetters(
-  { calls, records }: DeadLettersParts['store'],
+  parts: DeadLettersParts,
   caller: Caller,
   filter: CallFilterArgs,
   limit: number,
@@ -75,9 +76,9 @@ export async function deadLetters(
   let cursor = after
   for (;;) {
     const place = cursor !== undefined && { after: cursor }
-    const page = await calls.page({ tenant, filter: wanted, limit: limit - found.length, scan: SCAN, ...place })
+    const page = await readPage(parts, { tenant, filter: wanted, limit: limit - found.length, ...place })
     const ids = page.calls.map(({ id }) => id)
-    const dealt = await markedOf(records, tenant, ids)
+    const dealt = await markedOf(parts.store.records, tenant, ids)
     found.push(...page.calls.filter(({ id }) => !dealt.has(id)))
     cursor = page.next
     const isFull = found.length === limit
@@ -86,11 +87,11 @@ export async function deadLetters(
   }
 }
 
-async function groupsOf(store: DeadLettersParts['store'], caller: Caller, filter: CallFilterArgs): Promise<Group[]> {
+async function groupsOf(parts: DeadLettersParts, caller: Caller, filter: CallFilterArgs): Promise<Group[]> {
   const groups = new Map<string, Group>()
   let after: string | undefined
-  for (let seen = 0; seen < MOST_GROUPED; ) {
-    const page = await deadLetters(store, caller, filter, PAGE, after)
+  for (let [pages, seen] = [0, 0]; pages < MOST_PAGES && seen < MOST_GROUPED; pages++) {
+    const page = await deadLetters(parts, caller, filter, PAGE, after)
     for (const call of page.calls) addTo(groups, call)
     seen += page.calls.length
     after = page.next

@@ -22,10 +22,6 @@ export function marking({ tenant, id, keepUntil }: Marked, mark: Mark, once: boo
   return { key: keyOf(tenant, id), value, expiresAt: keepUntil, ...(once && { expected: null }) }
 }
 
-export async function isMarked(records: Pick<Records, 'get'>, tenant: string, id: string): Promise<boolean> {
-  return (await records.get(keyOf(tenant, id))) !== undefined
-}
-
 /** Which of these calls are marked. The ids are in falling order. */
 export async function markedOf(
   records: Pick<Records, 'list'>,

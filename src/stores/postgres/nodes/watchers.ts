@@ -20,6 +20,8 @@ interface Watched {
 export interface Watchers {
   /** Passes on revisions above `known`, which is the one that this node has. */
   watch(id: string, changed: Changed, known?: number): () => void
+  /** Passes on every change that this node makes or hears of. */
+  watchAll(changed: Changed): () => void
   tell(instance: Instance): void
   /** The watched ids. */
   ids(): string[]
@@ -29,6 +31,7 @@ export interface Watchers {
 
 export function createWatchers(log: Log | undefined): Watchers {
   const byId = new BriefMap<Watched>()
+  const all = new Set<Watch>()
 
   return {
     watch(id, changed, known = 0) {
@@ -43,7 +46,13 @@ export function createWatchers(log: Log | undefined): Watchers {
         if (watched.watches.length === 0 && byId.get(id) === watched) byId.delete(id)
       }
     },
+    watchAll(changed) {
+      const watch: Watch = { changed }
+      all.add(watch)
+      return () => void all.delete(watch)
+    },
     tell(instance) {
+      for (const { changed } of all) tellWatcher(changed, instance, log)
       const watched = byId.get(instance.id)
       if (!watched || instance.revision <= watched.revision) return
       watched.revision = instance.revision

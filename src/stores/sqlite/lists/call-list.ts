@@ -87,10 +87,12 @@ export function prepareCallList(db: Database, owners: Owners, now: () => number)
     const { sql, values } = conditionsOf(tenant, filter, now())
     const where = ['id < ?', 'id >= ?', ...sql].join(' AND ')
     const least = floor !== undefined && floor > from ? floor : from
-    return prepared<R>(
-      `SELECT ${select} FROM instances INDEXED BY ${index} CROSS JOIN owners ON owners.ref = instances.owner
-       WHERE ${where} ${condition(index)} ${rest}`,
-    ).all(below, least, ...values, ...more)
+    return prepared<R>(`SELECT ${select} FROM ${tablesOf(index)} WHERE ${where} ${condition(index)} ${rest}`).all(
+      below,
+      least,
+      ...values,
+      ...more,
+    )
   }
 
   function decode(row: ListedRow): ListedCall {
@@ -159,6 +161,13 @@ export function prepareCallList(db: Database, owners: Owners, now: () => number)
       }
     },
   }
+}
+
+/** SQLite joins them in this order. Few calls are found by their owners. Otherwise the owner of each call is looked up. */
+function tablesOf(index: string): string {
+  const calls = `instances INDEXED BY ${index}`
+  const [first, second] = index === 'instances_by_owner' ? ['owners', calls] : [calls, 'owners']
+  return `${first} CROSS JOIN ${second} ON owners.ref = instances.owner`
 }
 
 /** The condition of a partial index has to be in the statement. */

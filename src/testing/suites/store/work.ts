@@ -3,7 +3,7 @@
 import { statesBefore } from '../../../core/call/state.ts'
 import type { Change, Claim, Store } from '../../../core/ports/store.ts'
 import type { ManualClock } from '../../fakes/clock.ts'
-import { sampleInstance } from '../../fakes/instances.ts'
+import { sampleId, sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
 import type { StoreStory } from './store.ts'
 
@@ -312,6 +312,30 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(seen.at(-1)).toBe(latest?.revision)
       expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b))
     })
+
+    story(
+      'a listener gets the changes of all calls until it leaves, even if another one throws',
+      async (store, clock) => {
+        const seen: string[] = []
+        store.listen(() => {
+          throw new Error('a listener that fails')
+        })
+        const leave = store.listen(({ id, state }) => seen.push(`${id} ${state}`))
+        const [one, other] = [
+          sampleInstance(clock.now()),
+          sampleInstance(clock.now(), { id: sampleId(7), requestId: 'r7' }),
+        ]
+        const end = { from: statesBefore('complete'), to: 'complete' as const, endedAt: clock.now() }
+
+        await store.accept(one)
+        await store.accept(other)
+        await store.advance({ id: one.id, ...end })
+        leave()
+        await store.advance({ id: other.id, ...end })
+
+        expect(seen).toEqual([`${one.id} ${one.state}`, `${other.id} ${other.state}`, `${one.id} complete`])
+      },
+    )
 
     story('watchers get every change until they leave, even if another watcher throws', async (store, clock) => {
       const [id, other] = (await acceptDue(store, clock, 0, 1)) as [string, string]

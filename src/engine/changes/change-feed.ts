@@ -1,0 +1,209 @@
+/**
+ * Tells waiting operators of changes. It listens only while somebody waits, or while another node says that somebody
+ * waits there, so that it costs nothing otherwise. It keeps the last changes, for those who come back for more. It is a
+ * hint: who misses changes is told to look again.
+ */
+import type { Instance } from '../../core/call/instance.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
+import type { Approval } from '../wait/approvals.ts'
+import { approvalChanged, callChanged, type Noted } from './change.ts'
+
+export interface ChangeFeedParts {
+  clock: Clock
+  store: Pick<Store, 'listen'>
+  /** Calls back with every approval that this process opens or decides. Returns a function that ends it. */
+  approvals: { listen(changed: (approval: Approval) => void): () => void }
+  /** A name of this process that no other has. */
+  node: string
+}
+
+export interface Asked {
+  tenant: string
+  /** The `next` of an earlier answer. */
+  after?: string
+  passes(noted: Noted): boolean
+  waitMs: number
+  signal: AbortSignal
+}
+
+export interface Heard {
+  events: Noted[]
+  next: string
+  /** Changes may have been missed. */
+  reset?: true
+}
+
+const MOST_KEPT = 5_000
+const MOST_EVENTS = 200
+const MOST_WAITING = 10_000
+/** Changes of one moment are told together. */
+const GATHER_MS = 50
+/** It goes on listening for so long after the last one has waited. */
+const LINGER_MS = 60_000
+/** How much later a change of another node can arrive. */
+const LATE_MS = 5_000
+
+interface Entry {
+  seq: number
+  arrivedAt: number
+  noted: Noted
+}
+
+interface Waiter {
+  asked: Asked
+  wake: () => void
+  end: () => void
+}
+
+export class ChangeFeed {
+  readonly #parts: ChangeFeedParts
+  readonly #waiting = new Map<string, Set<Waiter>>()
+  /** The last state of each call that was told, so that changes of leases and progress are not told. */
+  readonly #told = new Map<string, string>()
+  #entries: Entry[] = []
+  #seq = 0
+  #waiters = 0
+  #listeningSince = 0
+  #stopListening: (() => void) | undefined
+  #cancelLinger = () => {}
+  /** Called with every change of this process. */
+  onNoted: ((noted: Noted) => void) | undefined
+  /** Called when somebody waits. The wait begins once its promise has settled. */
+  onWanted: (() => Promise<void> | undefined) | undefined
+
+  constructor(parts: ChangeFeedParts) {
+    this.#parts = parts
+  }
+
+  get isListening(): boolean {
+    return this.#stopListening !== undefined
+  }
+
+  /** Listens for a while. */
+  listen(): void {
+    const { clock, store, approvals } = this.#parts
+    this.#cancelLinger()
+    this.#cancelLinger = clock.schedule(LINGER_MS, () => this.#rest())
+    if (this.#stopListening) return
+    this.#listeningSince = clock.now()
+    const stops = [
+      store.listen((instance) => this.#callChanged(instance)),
+      approvals.listen((approval) => this.#noteHere(approvalChanged(approval, clock.now()))),
+    ]
+    this.#stopListening = () => {
+      for (const stop of stops) stop()
+    }
+  }
+
+  #rest(): void {
+    if (this.#waiters > 0) this.listen()
+    else this.stop()
+  }
+
+  /** Requests that wait are answered at once. */
+  stop(): void {
+    for (const waiting of this.#waiting.values()) for (const { end } of waiting) end()
+    this.#cancelLinger()
+    this.#stopListening?.()
+    this.#stopListening = undefined
+    this.#entries = []
+    this.#told.clear()
+  }
+
+  #callChanged(instance: Instance): void {
+    const noted = callChanged(instance, this.#parts.clock.now())
+    const text = `${noted.state} ${noted.held ?? ''}`
+    if (this.#told.get(noted.id) === text) return
+    this.#told.delete(noted.id)
+    if (noted.endedAt === undefined) this.#told.set(noted.id, text)
+    if (this.#told.size > MOST_KEPT) this.#told.delete(this.#told.keys().next().value as string)
+    this.#noteHere(noted)
+  }
+
+  #noteHere(noted: Noted): void {
+    this.note(noted)
+    this.onNoted?.(noted)
+  }
+
+  /** A change of this process or of another one. */
+  note(noted: Noted): void {
+    this.#entries.push({ seq: ++this.#seq, arrivedAt: this.#parts.clock.now(), noted })
+    // Removing many at once is cheaper than one each time.
+    if (this.#entries.length > 2 * MOST_KEPT) this.#entries = this.#entries.slice(-MOST_KEPT)
+    for (const { asked, wake } of this.#waiting.get(noted.tenant) ?? []) if (asked.passes(noted)) wake()
+  }
+
+  async wait(asked: Asked): Promise<Heard> {
+    this.listen()
+    await this.onWanted?.()
+    const { seq, reset } = this.#placeOf(asked.after)
+    if (reset) return { events: [], next: this.#cursor(this.#seq), reset: true }
+    const already = this.#since(seq, asked)
+    if (already.events.length > 0 || asked.waitMs <= 0) return already
+    await this.#untilChanged(asked)
+    return this.#since(seq, asked)
+  }
+
+  /** A cursor of another process stands for a time. Some changes may then be told twice. */
+  #placeOf(after: string | undefined): { seq: number; reset?: true } {
+    if (after === undefined) return { seq: this.#seq }
+    const [node, number = '', time = ''] = after.split('.')
+    const at = Number(time)
+    if (!Number.isSafeInteger(at)) return { seq: 0, reset: true }
+    const oldest = this.#entries[0]?.seq ?? this.#seq + 1
+    if (node === this.#parts.node) {
+      const seq = Number(number)
+      const isKnown = seq >= oldest - 1 && seq <= this.#seq && at >= this.#listeningSince
+      return isKnown ? { seq } : { seq: 0, reset: true }
+    }
+    if (at < this.#listeningSince) return { seq: 0, reset: true }
+    const first = this.#entries.find(({ arrivedAt }) => arrivedAt >= at - LATE_MS)
+    return { seq: (first?.seq ?? this.#seq + 1) - 1 }
+  }
+
+  #since(seq: number, { tenant, passes }: Asked): Heard {
+    const events: Noted[] = []
+    let last = this.#seq
+    const first = this.#entries[0]?.seq ?? 0
+    for (let at = Math.max(0, seq + 1 - first); at < this.#entries.length; at++) {
+      const { noted, seq: number } = this.#entries[at] as Entry
+      if (noted.tenant !== tenant || !passes(noted)) continue
+      events.push(noted)
+      if (events.length < MOST_EVENTS) continue
+      last = number
+      break
+    }
+    return { events, next: this.#cursor(last) }
+  }
+
+  #cursor(seq: number): string {
+    return `${this.#parts.node}.${seq}.${this.#parts.clock.now()}`
+  }
+
+  async #untilChanged(asked: Asked): Promise<void> {
+    const { tenant, waitMs, signal } = asked
+    if (this.#waiters >= MOST_WAITING) {
+      throw new Fault('overloaded', 'Too many requests wait for changes here. Try again later.', {
+        retryAfterMs: 5_000,
+      })
+    }
+    const { clock } = this.#parts
+    const changed = Promise.withResolvers<void>()
+    const waiter: Waiter = { asked, wake: () => void clock.schedule(GATHER_MS, changed.resolve), end: changed.resolve }
+    const waiting = this.#waiting.get(tenant) ?? new Set()
+    this.#waiting.set(tenant, waiting.add(waiter))
+    this.#waiters++
+    const cancel = clock.schedule(waitMs, changed.resolve)
+    signal.addEventListener('abort', () => changed.resolve(), { once: true })
+    try {
+      if (!signal.aborted) await changed.promise
+    } finally {
+      cancel()
+      this.#waiters--
+      waiting.delete(waiter)
+      if (waiting.size === 0) this.#waiting.delete(tenant)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+/** What this process measures for `v1:callplane.metrics.series`. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { NodeInfo } from '../../core/ports/nodes.ts'
+import type { Limits } from '../../engine/limits/limits.ts'
+import type { Ended, Measured } from '../../engine/metrics/samples.ts'
+import type { AboutServer } from './about-server.ts'
+import type { Observing } from './observing.ts'
+
+interface MeasuringParts {
+  about: AboutServer
+  limits: Pick<Limits, 'queued' | 'running'>
+  observing: Observing
+  nodes(): Promise<readonly NodeInfo[]>
+}
+
+/** Measures the event loop until it is disposed. */
+export function createMeasuring({ about, limits, observing, nodes }: MeasuringParts): Measured & Disposable {
+  const delay = monitorEventLoopDelay({ resolution: 20 })
+  delay.enable()
+  let number: number | undefined
+  return {
+    gauges() {
+      const loopDelayMs = Math.round(delay.percentile(99) / 1e4) / 100
+      delay.reset()
+      about.loopDelayMs = loopDelayMs
+      const { queued, running } = limits
+      return { queued, running, loopDelayMs, memoryBytes: process.memoryUsage.rss() }
+    },
+    totals() {
+      const totals = new Map<string, Ended>()
+      for (const [name, { calls, errors, buckets }] of observing.metrics.allCounted()) {
+        totals.set(name, { calls, errors, buckets })
+      }
+      return totals
+    },
+    async node() {
+      if (number !== undefined) return number
+      const { pid, host } = about.facts()
+      const own = (await nodes()).find(({ facts }) => facts?.pid === pid && facts.host === host)
+      number = own?.node
+      return number ?? 1
+    },
+    [Symbol.dispose]: () => void delay.disable(),
+  }
+}

@@ -1,0 +1,64 @@
+/** axe-core finds nothing on any screen, in both themes and three widths. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { browser, describeWith } from '../engines/engines.ts'
+import { type ConsoleSite, startConsole } from './site.ts'
+import { doSomeWork, someRuns, TOKENS, waitingApproval, worldOptions } from './world.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const WIDTHS = [360, 768, 1280]
+
+interface Violation {
+  id: string
+  nodes: { html: string }[]
+}
+
+describeWith(browser, 'the console', () => {
+  let site: ConsoleSite
+  const screens: Record<string, string> = {
+    login: '#/login',
+    runs: '#/runs',
+    dead: '#/dead',
+    approvals: '#/approvals',
+    health: '#/health',
+    audit: '#/audit',
+    errors: '#/errors',
+    error: '#/errors/TIMEOUT',
+    nowhere: '#/nowhere',
+    explore: '#/',
+  }
+  beforeAll(async () => {
+    site = await startConsole(worldOptions())
+    await doSomeWork(site.url)
+    const [failed, other] = await someRuns(site.url)
+    Object.assign(screens, {
+      run: `#/run/${failed}`,
+      peek: `#/runs?peek=${failed}`,
+      compare: `#/compare/${failed}/${other}`,
+      approval: `#/approvals/${await waitingApproval(site.url, 'A-1003')}`,
+    })
+  })
+  afterAll(() => site[Symbol.asyncDispose]())
+
+  test.for(['light', 'dark'] as const)('every screen is accessible in the %s theme', async (colorScheme) => {
+    const found: string[] = []
+    for (const [name, fragment] of Object.entries(screens)) {
+      const token = name === 'login' ? {} : { token: TOKENS.operator }
+      const page = await site.open(fragment, { colorScheme, bypassCSP: true, ...token })
+      await page.waitForFunction('document.querySelector("main") && !document.querySelector(".skeletons, .starting")')
+      await page.evaluate(AXE)
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 800 })
+        const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as {
+          violations: Violation[]
+        }
+        for (const { id, nodes } of violations) found.push(`${name} ${width}: ${id}: ${nodes[0]?.html}`)
+      }
+      await page.context().close()
+    }
+    expect(found).toEqual([])
+  })
+})

@@ -1,0 +1,67 @@
+/** What a browser loads: the explorer before its editor, and the console. Counted, not timed. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { build } from 'vite'
+import { beforeAll, expect, test } from 'vitest'
+
+/** Of the bundler's output, what is counted. */
+interface Script {
+  type: 'chunk'
+  fileName: string
+  code: string
+  imports: string[]
+  moduleIds: string[]
+}
+interface Asset {
+  type: 'asset'
+  fileName: string
+  source: string | Uint8Array
+}
+type File = Script | Asset
+
+let files: File[]
+
+beforeAll(async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'callplane-page-'))
+  const configFile = join(import.meta.dirname, '../../console/vite.config.ts')
+  const built = await build({ configFile, logLevel: 'error', build: { outDir: folder, emptyOutDir: true } })
+  rmSync(folder, { recursive: true, force: true })
+  files = (built as unknown as { output: File[] }).output
+})
+
+const isScript = (file: File): file is Script => file.type === 'chunk'
+
+/** The script of a module, and all that it imports before it can run. */
+function neededBy(module: string): Script[] {
+  const scripts = files.filter(isScript)
+  const found = new Set<Script>()
+  const add = (script: Script | undefined) => {
+    if (!script || found.has(script)) return
+    found.add(script)
+    for (const name of script.imports) add(scripts.find(({ fileName }) => fileName === name))
+  }
+  add(scripts.find(({ moduleIds }) => moduleIds.some((id) => id.endsWith(module))))
+  if (found.size === 0) throw new Error(`No script has ${module}.`)
+  return [...found]
+}
+
+function kilobytes(some: Iterable<File>): number {
+  const bytes = [...some].map((file) => gzipSync(isScript(file) ? file.code : file.source, { level: 9 }).length)
+  return bytes.reduce((sum, size) => sum + size, 0) / 1000
+}
+
+const styles = () => files.filter(({ fileName }) => fileName.endsWith('.css'))
+
+test('the explorer needs at most 110 kB before its editor is asked for', () => {
+  const scripts = new Set([...neededBy('console/src/main.tsx'), ...neededBy('console/src/explore/screen.tsx')])
+  expect(kilobytes([...scripts, ...styles()])).toBeLessThan(110)
+})
+
+test('the console with all its screens needs at most 150 kB', () => {
+  const screens = ['runs', 'run', 'compare', 'approvals', 'dead', 'health', 'audit', 'errors']
+  const scripts = screens.flatMap((name) => neededBy(`console/src/${name}/screen.tsx`))
+  const all = new Set([...scripts, ...neededBy('console/src/main.tsx'), ...styles()])
+  expect(kilobytes(all)).toBeLessThan(150)
+})

@@ -1,0 +1,131 @@
+/** Runs, one run, dead letters and approvals in Chromium, against a server on which people have worked. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { browser, describeWith } from '../engines/engines.ts'
+import { type ConsoleSite, startConsole } from './site.ts'
+import { callAs, doSomeWork, someRuns, TOKENS, waitingApproval, worldOptions } from './world.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+describeWith(browser, 'the console', () => {
+  let site: ConsoleSite
+  beforeAll(async () => {
+    site = await startConsole(worldOptions())
+    await doSomeWork(site.url)
+  })
+  afterAll(() => site[Symbol.asyncDispose]())
+  const open = (fragment: string) => site.open(fragment, { token: TOKENS.operator })
+
+  test('a filter narrows the list, its text and its chips are one string, and the address has it', async () => {
+    const page = await open('#/runs')
+    await page.getByRole('button', { name: 'Failed' }).click()
+    await expect.poll(() => page.getByLabel('Filter', { exact: true }).inputValue()).toBe('state:error')
+    await page.getByLabel('Filter', { exact: true }).fill('state:error code:CARRIER_AWAY')
+    await page.keyboard.press('Enter')
+
+    await page.getByText('3 runs').waitFor()
+    expect(page.url()).toContain('#/runs?f=state:error%20code:CARRIER_AWAY')
+    await page.getByRole('button', { name: 'Remove code:CARRIER_AWAY' }).click()
+    await page.getByText('8 runs').waitFor()
+    await page.goBack()
+    await page.getByText('3 runs').waitFor()
+    expect(site.complaints).toEqual([])
+  })
+
+  test('new runs are counted and do not move the rows', async () => {
+    const page = await open('#/runs')
+    const first = page.locator('.rows .run-row').first()
+    await first.waitFor()
+    const before = await first.textContent()
+    await callAs(site.url, 'support', 'v1:Notes.Add', { text: 'New.' })
+
+    const pill = page.getByRole('button', { name: 'Show 1 new runs' })
+    await pill.waitFor()
+    expect(await first.textContent()).toBe(before)
+    await pill.click()
+    await expect.poll(() => first.textContent()).toContain('v1:Notes.Add')
+  })
+
+  test('the keys move, preview, select and open', async () => {
+    const page = await open('#/runs?f=code:CARRIER_AWAY')
+    await page.locator('.rows .run-row').first().waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('p')
+    await page.getByRole('complementary', { name: 'Preview' }).getByText('Attempt 3 failed').waitFor()
+    await page.keyboard.press('x')
+    await page.getByText('1 selected').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toContain('#/run/')
+  })
+
+  test('the timeline shows every attempt, and a payload only after a click', async () => {
+    const [failed] = await someRuns(site.url)
+    const page = await open(`#/run/${failed}`)
+    for (const attempt of [1, 2, 3]) await page.getByText(`Attempt ${attempt} failed`).waitFor()
+    await page.getByRole('link', { name: 'Arguments' }).click()
+    await page.getByRole('button', { name: 'Show the arguments' }).click()
+    await page.getByText('"orderId"').waitFor()
+  })
+
+  test('a running call is canceled', async () => {
+    const page = await open('#/runs?f=op:v1:stock.*')
+    await page.getByRole('link', { name: 'v1:stock.reconcile' }).click()
+    await page.getByText('40 % · shelf 48 of 120').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel(/^Why/).fill('The warehouse is closed.')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.locator('.title .status').getByText('Canceled').waitFor()
+  })
+
+  test('a replay with edited arguments opens the new run, and both are linked', async () => {
+    const [failed] = await someRuns(site.url)
+    const page = await open(`#/run/${failed}`)
+    await page.getByRole('button', { name: 'Replay…' }).click()
+    await page.getByRole('button', { name: 'Edit the arguments' }).click()
+    await page.getByLabel('Arguments (JSON)').fill('{"orderId":"A-9","fails":0}')
+    await page.getByLabel(/^Why/).fill('The carrier is back.')
+    await page.getByRole('button', { name: 'Replay', exact: true }).click()
+
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect.poll(() => page.url(), { timeout: 10_000 }).not.toContain(failed)
+    await page.locator('.title .status').getByText('Complete').waitFor()
+    await page.getByRole('link', { name: 'Compare with the original' }).click()
+    await page.getByRole('button', { name: 'Show both payloads' }).click()
+    await page
+      .getByRole('row', { name: /orderId changed/ })
+      .getByText('A-9')
+      .waitFor()
+    await page.goto(`${site.url}/console/#/run/${failed}?tab=related`)
+    await page.getByRole('heading', { name: 'Replays' }).waitFor()
+  })
+
+  test('dead letters are dismissed by filter', async () => {
+    const page = await open('#/dead')
+    await page.getByRole('button', { name: /v1:orders.ship INTERNAL/ }).click()
+    await page.locator('.rows input[type=checkbox]').first().click()
+    await page.getByRole('button', { name: 'Select all 5 that match' }).click()
+    await page.getByRole('button', { name: 'Dismiss' }).click()
+    await page.getByLabel(/^Why/).fill('The printer was replaced.')
+    await page.getByRole('button', { name: 'Dismiss 5' }).click()
+    await page.getByText('5 done, 0 left as they were').first().waitFor()
+    await page.getByText('No dead letter matches').waitFor()
+  })
+
+  test('long values must be opened before a call can be approved', async () => {
+    const id = await waitingApproval(site.url, 'A-1004')
+    const page = await open(`#/approvals/${id}`)
+    const approve = page.getByRole('button', { name: 'Approve', exact: true })
+    await page.getByText('Open the long value above before you approve.').waitFor()
+    await approve.click({ force: true })
+    expect(await approve.getAttribute('aria-disabled')).toBe('true')
+    await page
+      .getByRole('button', { name: /^Show all/ })
+      .first()
+      .click()
+    await page.getByLabel(/^Why/).fill('Agreed with the customer.')
+    await approve.click()
+    await page.getByText('Approved: v1:orders.refund@1.0.0').waitFor()
+    expect(site.complaints).toEqual([])
+  })
+})

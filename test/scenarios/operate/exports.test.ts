@@ -1,0 +1,79 @@
+/** An export has exactly what the list of the same filter has, and a spreadsheet finds no formula in it. */
+import { createToken, operation } from 'callplane'
+import { expect, test } from 'vitest'
+import { startSite } from '../server.ts'
+import { openWorks } from './operators.ts'
+
+const EXPORT = 'v1:callplane.exports.create'
+
+type Works = Awaited<ReturnType<typeof openWorks>>
+
+async function exported(works: Works, args: object, who: 'reader' | 'stranger' = 'reader'): Promise<string> {
+  const { body } = await works.as(who, EXPORT, args)
+  const { body: end } = await works.endedOf(who, body.requestId)
+  expect(end.error).toBeUndefined()
+  return chunksOf(works, body.requestId, works.people[who].headers)
+}
+
+async function chunksOf(site: Pick<Works, 'request'>, requestId: string, headers: Record<string, string>) {
+  let [text, cursor] = ['', '']
+  for (;;) {
+    const response = await site.request(`/ops/${requestId}/chunks${cursor === '' ? '' : `?cursor=${cursor}`}`, {
+      headers,
+    })
+    const { data = '', cursor: next } = (await response.json()) as { data?: string; cursor?: string | null }
+    text += data
+    if (!next) return text
+    cursor = encodeURIComponent(next)
+  }
+}
+
+test('the lines are the calls of the filter, of this tenant', async () => {
+  const works = await openWorks()
+  await works.make('ada', 'v1:shop.pay', 5)
+  await works.make('bob', 'v1:shop.refuse', 3)
+  const filter = { owner: 'callplane|ada' }
+  const listed = await works.result<{ calls: object[] }>('reader', 'v1:callplane.calls.list', filter)
+
+  const lines = (await exported(works, { what: 'calls', filter, format: 'jsonl' })).trim().split('\n')
+  const dead = (await exported(works, { what: 'deadletters', format: 'csv' })).trim().split('\r\n')
+  const others = await exported(works, { what: 'calls', filter, format: 'jsonl' }, 'stranger')
+
+  expect(lines.map((line) => JSON.parse(line))).toEqual(listed.calls)
+  expect(dead).toHaveLength(6)
+  expect(dead[0]).toMatch(/^id,requestId,operation,/)
+  expect(others).toBe('')
+})
+
+test('a value that a spreadsheet would evaluate is text', async () => {
+  const { token, hash } = createToken()
+  const keep = operation('v1:notes.keep', { model: 'async', run: () => null })
+  const entry = { hash, kind: 'bearer' as const, subject: 'one', scopes: ['callplane:admin'] }
+  const site = await startSite({ operations: [keep], auth: { tokens: [entry] } })
+  const headers = { Authorization: `Bearer ${token}` }
+  for (const requestId of ['=1+1', '@SUM(A1)', '-2', '+3', 'a"b,c']) {
+    await site.call('v1:notes.keep', {}, { requestId }, { headers })
+    await site.ended(requestId, headers)
+  }
+  const args = { what: 'calls', filter: { operation: 'v1:notes.*' }, format: 'csv' }
+  const { body } = await site.call(EXPORT, args, {}, { headers })
+  await site.ended(body.requestId, headers)
+
+  const text = await chunksOf(site, body.requestId, headers)
+
+  for (const cell of [`"'=1+1"`, `"'@SUM(A1)"`, `"'-2"`, `"'+3"`, '"a""b,c"']) expect(text).toContain(cell)
+  expect(text).not.toMatch(/(?:^|,)[=+@-]/m)
+})
+
+test('the audit trail needs its scope or that of reading, and a filter of another list is refused', async () => {
+  const works = await openWorks()
+  await works.make('ada', 'v1:shop.refuse', 2)
+
+  const audit = (await exported(works, { what: 'audit', filter: { code: 'NO' }, format: 'jsonl' })).trim().split('\n')
+  const { body } = await works.as('reader', EXPORT, { what: 'audit', filter: { minMs: 1 }, format: 'jsonl' })
+  const { body: other } = await works.endedOf('reader', body.requestId)
+
+  expect(audit.map((line) => JSON.parse(line).code)).toEqual(['NO', 'NO'])
+  expect(other.error?.code).toBe('VALIDATION_ERROR')
+  expect((await works.as('ada', EXPORT, { what: 'calls', format: 'csv' })).body.error?.code).toBe('UNKNOWN_OP')
+})
