@@ -1,6 +1,7 @@
 /**
  * Takes a picture of every screen, in both themes and three widths:
- * `npm run screenshots -- folder [part of a name]`. A person looks at them.
+ * `npm run screenshots -- folder [part of a name]`. A person looks at them. `npm run screenshots -- docs/images` takes only
+ * those of the documentation.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,6 +9,16 @@ import { type ConsoleSite, startConsole } from './site.ts'
 import { doSomeWork, someRuns, TOKENS, waitingApproval, worldOptions } from './world.ts'
 
 const [folder = 'dist/screenshots', part = ''] = process.argv.slice(2)
+/** The pictures of the documentation. */
+const SHOWN = [
+  'operation-light-1280',
+  'run-light-1280',
+  'runs-dark-1280',
+  'approval-dark-1280',
+  'dead-light-1280',
+  'approval-light-360',
+]
+const onlyShown = folder === 'docs/images'
 const SIZES = [
   { width: 360, height: 740 },
   { width: 768, height: 900 },
@@ -15,6 +26,7 @@ const SIZES = [
 ]
 const SCREENS: Record<string, string> = {
   explore: '#/',
+  operation: '#/op/v1%3AReports.Generate',
   runs: '#/runs',
   dead: '#/dead',
   health: '#/health',
@@ -29,11 +41,13 @@ async function picture(site: ConsoleSite, name: string, fragment: string): Promi
     const page = await site.open(fragment, { colorScheme, token: TOKENS.operator })
     await page.waitForSelector('main')
     for (const viewport of SIZES) {
+      const title = `${name}-${colorScheme}-${viewport.width}`
+      if (onlyShown && !SHOWN.includes(title)) continue
       await page.setViewportSize(viewport)
       // The page always waits for changes, so its network is never idle.
       await page.waitForFunction('!document.querySelector(".skeletons, .starting")')
       await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
-      await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${viewport.width}.png`) })
+      await page.screenshot({ path: join(folder, `${title}.png`) })
     }
     await page.context().close()
   }
