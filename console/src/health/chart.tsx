@@ -107,7 +107,8 @@ function Canvas({ times, lines, format, utc }: Omit<ChartProps, 'title'> & { utc
             stroke: colour(line.colour),
             width: 2,
             ...(line.isDashed && { dash: [6, 4] }),
-            points: { show: false },
+            // One sample alone makes no line.
+            points: { show: line.values.filter((value) => value !== null).length < 3, size: 6 },
           })),
         ],
       },

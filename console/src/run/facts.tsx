@@ -6,6 +6,7 @@ import { durationOf, Time } from '../design/time.tsx'
 import { href } from '../routes.ts'
 import { personOf } from '../runs/people.ts'
 import { texts } from '../texts/en/run.ts'
+import './run.css'
 
 export function Facts({ details }: { details: CallDetails }) {
   const { call, replayOf } = details
