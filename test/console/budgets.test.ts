@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 
 /** Of the bundler's output, what is counted. */
 interface Script {
@@ -27,7 +27,10 @@ let files: File[]
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'callplane-page-'))
   const configFile = join(import.meta.dirname, '../../console/vite.config.ts')
+  // Vitest's own setting would build the page with the checks that libraries have for development.
+  vi.stubEnv('NODE_ENV', 'production')
   const built = await build({ configFile, logLevel: 'error', build: { outDir: folder, emptyOutDir: true } })
+  vi.unstubAllEnvs()
   rmSync(folder, { recursive: true, force: true })
   files = (built as unknown as { output: File[] }).output
 })
@@ -57,6 +60,12 @@ function kilobytes(some: Iterable<File>): number {
 function stylesOf(scripts: Iterable<Script>): File[] {
   const names = new Set([...scripts].flatMap(({ viteMetadata }) => [...(viteMetadata?.importedCss ?? [])]))
   return files.filter(({ fileName }) => names.has(fileName))
+}
+
+/** The styles that come with these scripts, and those of the page itself. */
+function stylesOf(scripts: Iterable<Rolldown.OutputChunk>): File[] {
+  const names = new Set([...scripts].flatMap(({ viteMetadata }) => [...(viteMetadata?.importedCss ?? [])]))
+  return styles().filter(({ fileName }) => names.has(fileName) || /\/index-[^/]*$/.test(fileName))
 }
 
 test('the explorer needs at most 110 kB before its editor is asked for', () => {

@@ -8,12 +8,12 @@ import { texts } from '../texts/en/explore.ts'
 import type { PastCall } from './history/call-history.ts'
 import { NextSteps } from './next-steps.tsx'
 import { isEnded } from './run/run.ts'
-import { RunView } from './run/run-view.tsx'
 import type { SnippetCall } from './snippets/snippet.ts'
 import type { Runs } from './use-runs.ts'
 import type { Entry, Wire, WireCall } from './wires/wire.ts'
 
-// The first result needs none of these.
+// A browser loads none of these before somebody asks for it.
+const RunView = lazily(async () => (await import('./run/run-view.tsx')).RunView)
 const DocsView = lazily(async () => (await import('./docs-view.tsx')).DocsView)
 const ExchangeView = lazily(async () => (await import('./run/exchange-view.tsx')).ExchangeView)
 const WouldSend = lazily(async () => (await import('./run/exchange-view.tsx')).WouldSend)
