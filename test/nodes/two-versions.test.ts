@@ -6,6 +6,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { readMigrations } from '../../src/stores/postgres/sql/migrate.ts'
 import { callOver, type Served, serveProcess, temporaryFolder } from '../cli/processes.ts'
 import { describeWith, postgresServer } from '../engines/engines.ts'
 import { type Postgres, startPostgres } from '../engines/postgres.ts'
@@ -53,7 +54,7 @@ describeWith(postgresServer, 'two versions on one database', () => {
     const open = await callOver(old.url, 'v1:gate.wait', { file: join(folder, 'open') })
 
     const upgraded = await serve()
-    expect(await migrations()).toEqual([{ version: 1 }, { version: 2 }])
+    expect(await migrations()).toEqual(readMigrations().map(({ version }) => ({ version })))
     expect(await outcome(upgraded, before)).toMatchObject({ state: 'complete', result: 3 })
     for (const [at, other] of [
       [old, upgraded],
