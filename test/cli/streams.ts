@@ -11,11 +11,21 @@ interface RunOptions {
   terminal?: boolean
   /** True if standard output is one. */
   tty?: boolean
+  /** Called with each piece that the command prints. */
+  onOutput?: (text: string) => void
 }
 
 export async function runCommand(args: readonly string[], options: RunOptions = {}) {
-  const { stdin = '', env = {}, signal = new AbortController().signal, terminal = false, tty = false } = options
+  const {
+    stdin = '',
+    env = {},
+    signal = new AbortController().signal,
+    terminal = false,
+    tty = false,
+    onOutput,
+  } = options
   const [stdout, stderr] = [new Captured(tty), new Captured(terminal)]
+  if (onOutput) stdout.on('data', (piece: Buffer) => onOutput(piece.toString('utf8')))
   const code = await run({ args, stdin: Readable.from([stdin]), stdout, stderr, env, signal })
   return { code, stdout: stdout.text, stderr: stderr.text }
 }

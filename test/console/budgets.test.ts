@@ -56,16 +56,10 @@ function kilobytes(some: Iterable<File>): number {
   return bytes.reduce((sum, size) => sum + size, 0) / 1000
 }
 
-/** The styles that these scripts bring along. */
+/** The styles that come with these scripts, and those of the page itself. */
 function stylesOf(scripts: Iterable<Script>): File[] {
   const names = new Set([...scripts].flatMap(({ viteMetadata }) => [...(viteMetadata?.importedCss ?? [])]))
-  return files.filter(({ fileName }) => names.has(fileName))
-}
-
-/** The styles that come with these scripts, and those of the page itself. */
-function stylesOf(scripts: Iterable<Rolldown.OutputChunk>): File[] {
-  const names = new Set([...scripts].flatMap(({ viteMetadata }) => [...(viteMetadata?.importedCss ?? [])]))
-  return styles().filter(({ fileName }) => names.has(fileName) || /\/index-[^/]*$/.test(fileName))
+  return files.filter(({ fileName }) => names.has(fileName) || /\/index-[^/]*\.css$/.test(fileName))
 }
 
 test('the explorer needs at most 110 kB before its editor is asked for', () => {

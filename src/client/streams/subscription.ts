@@ -110,6 +110,7 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
       await this.#calling.pause(delayMs(broken), signal)
       // Without numbers nothing can be resumed, and a reader that is refused cannot come back.
       if (end.refused || this.#last === undefined) {
+        if (await this.#isComplete(this.#current, signal)) return
         await this.#leave(this.#current)
         this.#current = undefined
         this.#last = undefined
@@ -198,6 +199,12 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
     const leftMs = (expiresAt ?? 0) * 1000 - Date.now()
     if (leftMs <= 0) return () => {}
     return this.#calling.schedule(leftMs - Math.min(MAX_LEAD_MS, leftMs / 10), renew)
+  }
+
+  /** True if the stream ended while there was no connection. */
+  async #isComplete({ requestId }: Subscribed, signal: AbortSignal): Promise<boolean> {
+    const polled = await this.#calling.transport.poll(requestId, signal).catch(() => undefined)
+    return polled?.envelope.state === 'complete'
   }
 
   /** The response does not matter: a stream without a reader ends by itself. */
