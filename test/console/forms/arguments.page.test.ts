@@ -105,8 +105,8 @@ describeWith(browser, 'the arguments', () => {
       await show(order)
       await page.getByLabel('Total', { exact: true }).press('e')
       expect(await page.getByRole('button', { name: 'Form', exact: true }).getAttribute('aria-pressed')).toBe('true')
-      await page.getByRole('heading', { name: 'given' }).click()
       for (const view of ['JSON', 'Both', 'Form']) {
+        await page.getByRole('heading', { name: 'given' }).click()
         await page.keyboard.press('e')
         await page.locator(`button[aria-pressed="true"]:text-is("${view}")`).waitFor()
       }
@@ -117,6 +117,7 @@ describeWith(browser, 'the arguments', () => {
       await editor().fill('{"status": "open", "total": 1}')
       await page.getByRole('button', { name: 'Both', exact: true }).click()
       await page.getByRole('radio', { name: 'closed' }).check()
+      await expect.poll(() => editor().innerText()).toContain('closed')
       await editor().press('Control+z')
       await expect.poll(text).toBe('{"status": "open", "total": 1}')
     })
@@ -144,15 +145,16 @@ describeWith(browser, 'the arguments', () => {
       await page.getByRole('button', { name: 'Both', exact: true }).click()
       await page.locator('.cm-content').waitFor()
       await editor().fill('{"name": "kept"}')
+      await expect.poll(() => page.getByLabel('name', { exact: true }).inputValue()).toBe('kept')
       await editor().fill('{"name": "kept", "more": ')
       await page.getByText('The form shows the last complete arguments').waitFor()
       expect(await page.getByLabel('name', { exact: true }).inputValue()).toBe('kept')
       expect(await page.getByLabel('name', { exact: true }).isDisabled()).toBe(true)
-      expect(await text()).toBe('{"name": "kept", "more": ')
+      await expect.poll(text).toBe('{"name": "kept", "more": ')
 
       await editor().fill('{"name": "kept", "more": 1}')
       await page.getByLabel('name', { exact: true }).fill('new')
-      expect(await text()).toBe('{"name": "new", "more": 1}')
+      await expect.poll(text).toBe('{"name": "new", "more": 1}')
     })
 
     test('a branch that is left keeps its values for the way back', async () => {
@@ -255,7 +257,7 @@ describeWith(browser, 'the arguments', () => {
       await show({ type: 'object', properties: { value: { $ref: 'https://example.com/schema.json' } } })
       await page.getByText('refers to https://example.com/schema.json').waitFor()
       await page.getByLabel('value', { exact: true }).fill('1')
-      expect(site.complaints).toEqual([])
+      expect(site.complaints.filter((complaint) => complaint.startsWith('request'))).toEqual([])
     })
 
     test('names that objects inherit, empty names and hidden characters', async () => {
