@@ -71,7 +71,7 @@ export function createEditor(host: HTMLElement, options: Options): EditorHandle 
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' })
   const parent = document.createElement('div')
   root.append(parent)
-  const view = new EditorView({
+  const view: EditorView = new EditorView({
     root,
     parent,
     state: EditorState.create({
