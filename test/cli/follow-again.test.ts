@@ -16,14 +16,23 @@ interface Connected {
   authorization: string | undefined
 }
 
-/** Describes the subscription with this number, and serves its connections. */
-async function serveStreams(describe: (n: number) => object, serve: (socket: WebSocket, connected: Connected) => void) {
+/** Describes the subscription with this number, and serves its connections. A poll gets the state `polled`. */
+async function serveStreams(
+  describe: (n: number) => object,
+  serve: (socket: WebSocket, connected: Connected) => void,
+  polled = 'streaming',
+) {
   const connected: Connected[] = []
   const requestIds = new Set<string>()
   const unsubscribed: string[] = []
   const server = createServer(async (request, response) => {
-    const { op, args, ctx } = JSON.parse(await text(request))
     response.setHeader('Content-Type', 'application/json')
+    if (request.method === 'GET') {
+      const requestId = request.url?.split('/').at(-1)
+      response.end(JSON.stringify({ requestId, state: polled }))
+      return
+    }
+    const { op, args, ctx } = JSON.parse(await text(request))
     if (op === 'v1:unsubscribeFromStream') {
       unsubscribed.push(args.requestId)
       response.end(JSON.stringify({ requestId: ctx.requestId, state: 'complete', result: {} }))
@@ -93,6 +102,17 @@ test('a channel that closed without an end is over: it subscribes again', async 
 
   expect(await follow()).toEqual({ code: 0, stdout: '{"n":1}\n{"n":1}\n', stderr: '' })
   expect(connected.map(({ path }) => path)).toEqual(['/s/1', '/s/2'])
+})
+
+test('a stream that ended while the connection was lost is over, and is not subscribed to again', async () => {
+  const { connected, follow } = await serveStreams(
+    () => ({}),
+    (socket) => socket.send('{"n":1}', () => socket.terminate()),
+    'complete',
+  )
+
+  expect(await follow()).toEqual({ code: 0, stdout: '{"n":1}\n', stderr: '' })
+  expect(connected).toHaveLength(1)
 })
 
 test('with integrity it resumes after the last frame, with the credential of the call', async () => {

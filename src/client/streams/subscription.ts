@@ -17,7 +17,7 @@ const MAX_BROKEN = 8
 const MAX_LEAD_MS = 5_000
 /** No key is used in its last second: clocks differ, and connecting takes time. */
 const KEY_LEFT_MS = 1_000
-const UNSUBSCRIBE_MS = 2_000
+const ANSWER_MS = 2_000
 
 interface Subscribed {
   readonly requestId: string
@@ -203,7 +203,8 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
 
   /** True if the stream ended while there was no connection. */
   async #isComplete({ requestId }: Subscribed, signal: AbortSignal): Promise<boolean> {
-    const polled = await this.#calling.transport.poll(requestId, signal).catch(() => undefined)
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])
+    const polled = await this.#calling.transport.poll(requestId, limited).catch(() => undefined)
     return polled?.envelope.state === 'complete'
   }
 
@@ -212,7 +213,7 @@ export class Subscription<Frame> implements AsyncIterable<Frame> {
     if (!left) return
     left.way.close?.()
     const call = this.#calling.outgoing('v1:unsubscribeFromStream', { requestId: left.requestId })
-    await this.#calling.transport.send(call, AbortSignal.timeout(UNSUBSCRIBE_MS)).catch(() => {})
+    await this.#calling.transport.send(call, AbortSignal.timeout(ANSWER_MS)).catch(() => {})
   }
 }
 
