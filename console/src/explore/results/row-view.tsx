@@ -24,19 +24,14 @@ interface RowViewProps {
 export function RowView({ text, language, label }: RowViewProps) {
   const rows = useRows(text, language)
   const [folds, setFolds] = useState<Folds>([])
-  const [found, setFound] = useState<number>()
-  useEffect(() => {
-    setFolds([])
-    setFound(undefined)
-  }, [text, language])
+  useEffect(() => setFolds([]), [text, language])
+  const [show, setShow] = useState<number | undefined>()
   const count = shownCount(folds, rows.count)
-  // While the text is being read, the newest row follows until the one that was found is there.
-  const show = found === undefined ? undefined : placeOfRow(folds, rows.rowAt(found))
   const toggle = (row: number, end: number) =>
     setFolds((known) => (known.some(({ from }) => from === row) ? unfold(known, row) : fold(known, row, end - 1)))
   return (
     <div class="row-view">
-      {rows.count > MAX_SHOWN && <Find text={text} rows={rows} onFound={setFound} />}
+      {rows.count > MAX_SHOWN && <Find text={text} rows={rows} onFound={(row) => setShow(placeOfRow(folds, row))} />}
       <Windowed
         class={count > MAX_SHOWN ? 'code-rows tall' : 'code-rows'}
         label={label}
@@ -117,7 +112,7 @@ function CodeRow({ rows, index, isJson, isClosed, onToggle }: CodeRowProps) {
   )
 }
 
-function Find({ text, rows, onFound }: { text: string; rows: RowSource; onFound(offset: number): void }) {
+function Find({ text, rows, onFound }: { text: string; rows: RowSource; onFound(row: number): void }) {
   const [wanted, setWanted] = useState('')
   const [isMissing, setMissing] = useState(false)
   const from = useRef(0)
@@ -128,7 +123,7 @@ function Find({ text, rows, onFound }: { text: string; rows: RowSource; onFound(
     setMissing(found < 0)
     if (found < 0) return
     from.current = found + 1
-    onFound(found)
+    onFound(rows.rowAt(found))
   }
   return (
     <search class="find-in">
