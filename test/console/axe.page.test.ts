@@ -47,7 +47,7 @@ describeWith(browser, 'the console', () => {
     const found: string[] = []
     for (const [name, fragment] of Object.entries(screens)) {
       const token = name === 'login' ? {} : { token: TOKENS.operator }
-      const page = await site.open(fragment, { colorScheme, bypassCSP: true, ...token })
+      const page = await site.open(fragment, { colorScheme, reducedMotion: 'reduce', bypassCSP: true, ...token })
       await page.waitForFunction('document.querySelector("main") && !document.querySelector(".skeletons, .starting")')
       await page.evaluate(AXE)
       for (const width of WIDTHS) {

@@ -240,13 +240,18 @@ describeWith(browser, 'results in the explorer', () => {
     await run(page).click()
     await page.getByText('Complete', { exact: true }).waitFor({ timeout: 45_000 })
     await page.locator('.code-row').first().waitFor()
-    await page.getByLabel('Find in the result').fill('the end')
-    // A row that is not read yet is not there at the first press.
-    const pressNext = async () => {
-      await page.getByRole('button', { name: 'Next' }).click()
-      return page.locator('.code-row', { hasText: 'the end' }).count()
+    // A search goes to rows that are read. The height grows until all are.
+    let before: unknown
+    const isRead = async () => {
+      const height = await page.evaluate(`document.querySelector('.row-view .space').style.blockSize`)
+      const isSame = height === before
+      before = height
+      return isSame
     }
-    await expect.poll(pressNext, { timeout: 30_000, interval: 250 }).toBe(1)
+    await expect.poll(isRead, { timeout: 30_000, interval: 1_000 }).toBe(true)
+    await page.getByLabel('Find in the result').fill('the end')
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.locator('.code-row', { hasText: 'the end' }).waitFor({ timeout: 30_000 })
 
     expect(await page.locator('.code-row').count()).toBeLessThan(80)
     // Reported, not asserted: the machine may be busy.

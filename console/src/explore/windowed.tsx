@@ -40,7 +40,9 @@ export function Windowed({ count, rowHeight, label, class: more = '', show, foll
     const at = topOf(show * rowHeight, total, pixels, box.current.clientHeight)
     const { scrollTop, clientHeight } = box.current
     const isSeen = total <= MAX_PIXELS && at >= scrollTop && at + rowHeight <= scrollTop + clientHeight
-    if (!isSeen) box.current.scrollTop = Math.max(0, at - clientHeight / 3)
+    // In a list that is too tall a pixel stands for many rows.
+    const above = total > MAX_PIXELS ? 0 : clientHeight / 3
+    if (!isSeen) box.current.scrollTop = Math.max(0, at - above)
     measure()
   }, [show])
   useLayoutEffect(() => {
