@@ -1,4 +1,4 @@
-/** Calls that nobody's arguments made fail: grouped by operation and code, to replay or dismiss. */
+/** Calls that failed for a reason that is not their caller's: grouped by operation and code, to replay or dismiss. */
 import { useQuery } from '@tanstack/preact-query'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CallFilter, DeadLetterPage } from '../api/types.ts'
@@ -84,7 +84,7 @@ export function DeadScreen() {
   )
 }
 
-/** The groups of all that match, whatever page of the list is loaded. */
+/** The groups of all calls that match, not only of the pages that are loaded. */
 function useGroups(filter: CallFilter) {
   const { server } = usePage()
   return useQuery({

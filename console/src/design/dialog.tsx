@@ -1,5 +1,5 @@
 /** A modal dialog on the browser's own element: it keeps the focus, Esc closes it, and the page behind is inert. */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { texts } from '../texts/en/design.ts'
 import { classes, IconButton } from './button.tsx'
@@ -13,10 +13,9 @@ interface DialogProps {
   children: ComponentChildren
 }
 
-/** It is open as long as it is rendered. The focus returns to where it was. */
-export function Dialog({ title, onClose, wide, mustChoose, children }: DialogProps) {
+/** A dialog is open while it is rendered. When it closes, the focus returns to the element that had it. */
+export function useModal(): RefObject<HTMLDialogElement> {
   const ref = useRef<HTMLDialogElement>(null)
-  const id = useId()
   useEffect(() => {
     const before = document.activeElement
     ref.current?.showModal()
@@ -25,6 +24,12 @@ export function Dialog({ title, onClose, wide, mustChoose, children }: DialogPro
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
+  return ref
+}
+
+export function Dialog({ title, onClose, wide, mustChoose, children }: DialogProps) {
+  const ref = useModal()
+  const id = useId()
   return (
     <dialog
       ref={ref}

@@ -12,7 +12,7 @@ import type { SnippetCall } from './snippets/snippet.ts'
 import type { Runs } from './use-runs.ts'
 import type { Entry, Wire, WireCall } from './wires/wire.ts'
 
-// A browser loads none of these before somebody asks for it.
+// A browser loads each of these when its tab is opened.
 const RunView = lazily(async () => (await import('./run/run-view.tsx')).RunView)
 const DocsView = lazily(async () => (await import('./docs-view.tsx')).DocsView)
 const ExchangeView = lazily(async () => (await import('./run/exchange-view.tsx')).ExchangeView)

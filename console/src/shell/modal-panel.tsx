@@ -1,6 +1,6 @@
 /** A dialog without a title of its own. A click beside it closes it. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useModal } from '../design/dialog.tsx'
 
 interface PanelProps {
   label: string
@@ -10,15 +10,7 @@ interface PanelProps {
 }
 
 export function ModalPanel({ label, class: name, onClose, children }: PanelProps) {
-  const ref = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
-    const before = document.activeElement
-    ref.current?.showModal()
-    return () => {
-      ref.current?.close()
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
-    }
-  }, [])
+  const ref = useModal()
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Esc closes it, which the browser reports as cancel
     <dialog

@@ -42,7 +42,7 @@ export function may({ scopes }: WhoAmI, scope: string): boolean {
 /** The signed-in caller. Only screens use it, and screens exist only after the sign-in. */
 export function useWho(): WhoAmI {
   const state = usePage().server.session.state.value
-  if (state.kind !== 'in') throw new Error('Nobody is signed in.')
+  if (state.kind !== 'in') throw new Error('No session is open.')
   return state.who
 }
 

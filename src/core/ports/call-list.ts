@@ -139,5 +139,5 @@ export function needleOf(text: string): string {
 
 /** So much of the arguments and of the outcome of a call is searched for a text. */
 export const SEARCHED_CHARACTERS = 1_000_000
-/** A search ends after so many bytes, whatever `scan` allows: lowering the case of 4 MB takes 10 ms. */
+/** A search ends after so many bytes, even if `scan` allows more calls: lowering the case of 4 MB takes 10 ms. */
 export const SEARCHED_BYTES = 4_000_000

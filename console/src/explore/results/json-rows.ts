@@ -110,7 +110,7 @@ export class JsonRows implements RowSource {
   }
 }
 
-/** One space after the colon of a key, whatever the text has there. */
+/** Puts exactly one space after the colon of a key. */
 function spaced(text: string): string {
   if (text[0] !== '"') return text
   const end = endOfString(text, 0)

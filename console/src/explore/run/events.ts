@@ -5,7 +5,7 @@ import type { Server } from '../../api/server.ts'
 const MAX_EVENT = 256 * 1024 * 1024
 const FIRST_WAIT_MS = 250
 const MAX_WAIT_MS = 5_000
-/** The server sends a heartbeat more often. A connection that is silent for longer is dead, though nobody said so. */
+/** The server sends a heartbeat more often. A connection that is silent for longer is lost. */
 const SILENT_MS = 45_000
 
 export interface Following {

@@ -158,7 +158,7 @@ export const texts = {
     only: 'Only this operation',
     restore: 'Use these arguments',
     saved: 'Saved calls',
-    noSaved: 'Save a call to run it again, or to give it to somebody as a file.',
+    noSaved: 'Save a call to run it again, or to share it as a file.',
     exportAll: 'Export',
     importAll: 'Import',
     badFile: 'This file has no saved calls.',

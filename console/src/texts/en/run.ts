@@ -84,7 +84,7 @@ export const texts = {
     as: 'Run as',
     asOwner: 'the first caller',
     asMe: 'me',
-    editedAsMe: 'You. Nobody can send other arguments in the name of the first caller.',
+    editedAsMe: 'You. Edited arguments are never sent in the name of the first caller.',
     start: 'Replay',
     refused: (code: string, message: string) => `${code}: ${message}`,
     done: 'The replay has started',

@@ -9,10 +9,8 @@ import type { Clock } from '../../../core/ports/runtime.ts'
 import type { Registry } from '../../registry.ts'
 import { NOTHING } from '../shapes.ts'
 
-export const WIRES = ['opencall', 'mcp', 'oxp', 'otc', 'rest', 'contract'] as const
-
-/** The status and the code that each protocol sends. Absent if the protocol has no such failure. */
-export type Wires = Partial<Record<(typeof WIRES)[number], { status?: number; code?: string | number }>>
+/** The status and the code that each protocol sends, by its name. Absent if the protocol has no such failure. */
+export type Wires = Readonly<Record<string, { status?: number; code?: string | number }>>
 
 export interface FaultInfo {
   kind: string
