@@ -7,18 +7,17 @@ import { startSite } from '../../scenarios/server.ts'
 import { HOSTILE } from './hostile-registry.ts'
 import { describeLies } from './lies.ts'
 import { describeClient } from './suite.ts'
-import { pythonTeller, run, type Teller, temporaryWork, workFolder, writePython } from './tellers.ts'
+import { pythonTellers, run, type Teller, temporaryWork, workFolder, writePython } from './tellers.ts'
 import { GUIDE_OPERATIONS, guidePrograms, TYPED_OPERATIONS, TYPED_TOLD, TYPED_TOLD_ASYNC } from './typed-operations.ts'
 
 describeWith(pythonClients, 'Python', () => {
   const catalogue = readCatalogue({ operations: [] })
   let folder: Awaited<ReturnType<typeof workFolder>>
-  const tellers: Partial<Record<'sync' | 'async', Teller>> = {}
+  let tellers: Record<'sync' | 'async', Teller>
 
   beforeAll(async () => {
     folder = await workFolder()
-    tellers.sync = await pythonTeller(folder.path, catalogue, 'sync')
-    tellers.async = await pythonTeller(folder.path, catalogue, 'async')
+    tellers = await pythonTellers(folder.path, catalogue)
   })
   afterAll(async () => {
     const complaints = await Promise.all(Object.values(tellers).map((teller) => teller.end()))
@@ -28,8 +27,8 @@ describeWith(pythonClients, 'Python', () => {
   })
 
   for (const flavour of ['sync', 'async'] as const) {
-    describeClient(flavour, () => tellers[flavour] as Teller)
-    describeLies(flavour, () => tellers[flavour] as Teller)
+    describeClient(flavour, () => tellers[flavour])
+    describeLies(flavour, () => tellers[flavour])
   }
 
   test('types: a program that uses them is accepted and runs, and every mistake is found', async () => {

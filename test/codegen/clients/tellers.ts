@@ -76,7 +76,7 @@ function startTeller(command: Command): Teller {
     async tell(url, wishes, setup = {}) {
       child.stdin.write(`${JSON.stringify([url, setup, wishes])}\n`)
       const { value, done } = await lines.next()
-      if (done) throw new Error(`The client ended:\n${await complaints}`)
+      if (done) throw new Error(`The client ended (${(await ended).join()}):\n${await complaints}`)
       return JSON.parse(value) as Told[]
     },
     async end() {
@@ -100,10 +100,13 @@ export async function temporaryWork(): Promise<string> {
   return path
 }
 
-export async function pythonTeller(folder: string, catalogue: Catalogue, flavour: 'sync' | 'async'): Promise<Teller> {
+/** Both programs start after the files are written: a program that reads a file while it is written again sees no text. */
+export async function pythonTellers(folder: string, catalogue: Catalogue): Promise<Record<'sync' | 'async', Teller>> {
   await writePython(folder, catalogue)
   await copyFile(join(HERE, 'teller.py'), join(folder, 'teller.py'))
-  return startTeller([PYTHON, '-B', '-W', 'always::ResourceWarning', join(folder, 'teller.py'), `--${flavour}`])
+  const start = (flavour: 'sync' | 'async') =>
+    startTeller([PYTHON, '-B', '-W', 'always::ResourceWarning', join(folder, 'teller.py'), `--${flavour}`])
+  return { sync: start('sync'), async: start('async') }
 }
 
 export async function goTeller(folder: string, catalogue: Catalogue): Promise<Teller> {
