@@ -130,10 +130,13 @@ export class SlotBook {
     return { kept, awaits: this.#entrants.some(({ asked }) => asked) }
   }
 
-  /** Those who waited for unused slots of other nodes wait no longer. Then others need not be asked until this time. */
+  /**
+   * Those who waited for unused slots of other nodes wait no longer. Then others need not be asked until this time. A
+   * request for a queued call may be on its way: its reply decides, and reserves the next slot if there is none.
+   */
   giveUp(untilMs: number): void {
     this.#refusedUntilMs = untilMs
-    this.#refuse(({ asked }) => asked)
+    this.#refuse(({ asked, waits }) => asked && !waits)
   }
 
   fail(thrown: unknown): void {
