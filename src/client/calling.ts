@@ -46,7 +46,7 @@ export class Calling {
   }
 
   limit({ signal, timeoutMs = this.#options.timeoutMs }: Pick<CallOptions, 'signal' | 'timeoutMs'> = {}): Limit {
-    return createLimit(signal, timeoutMs, this.#clock)
+    return createLimit([signal, this.transport.closing], timeoutMs, this.#clock)
   }
 
   /** Acts within the limits of a call, and adds the call to its faults. */

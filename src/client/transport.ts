@@ -20,6 +20,8 @@ export interface Transport {
   readonly fetcher?: Fetcher
   /** How frames arrive. Absent: the ways of this runtime, over HTTP. */
   readonly ways?: StreamWays
+  /** Aborts when the transport is closed. Absent if it ends its calls itself. */
+  readonly closing?: AbortSignal | undefined
   close(): void
 }
 

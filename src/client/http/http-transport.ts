@@ -2,7 +2,6 @@
 import { Addresses, brief, unsafe } from '../addresses.ts'
 import { CallFault } from '../fault.ts'
 import type { Envelope, HttpOptions, MediaInput, OutgoingCall } from '../options.ts'
-import { aborted } from '../time.ts'
 import type { Fetcher, FetchInit, Received, Transport } from '../transport.ts'
 import { readEnvelope } from './envelope.ts'
 import { Requests, redirectOf } from './requests.ts'
@@ -28,6 +27,8 @@ export interface HttpFeatures {
 export class HttpTransport implements Transport {
   readonly fetcher?: Fetcher
   readonly watch?: NonNullable<Transport['watch']>
+  readonly #closing = new AbortController()
+  readonly closing: AbortSignal = this.#closing.signal
   readonly #requests: Requests
   readonly #calls: URL
   readonly #maxBytes: number
@@ -70,7 +71,7 @@ export class HttpTransport implements Transport {
   }
 
   close(): void {
-    this.#requests.closing.abort(aborted())
+    this.#closing.abort()
   }
 
   #place(path: string): URL {

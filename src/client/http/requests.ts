@@ -9,8 +9,6 @@ type RequestOptions = Pick<HttpOptions, 'token' | 'headers' | 'fetch'>
 export class Requests {
   readonly addresses: Addresses
   readonly #options: RequestOptions
-  /** Ends open requests, and refuses others. */
-  readonly closing = new AbortController()
 
   constructor(addresses: Addresses, options: RequestOptions) {
     this.addresses = addresses
@@ -48,16 +46,13 @@ export class Requests {
     const sent: Record<string, string> = { ...(isTrusted && this.#options.headers), ...headers }
     const credential = authorization ?? (token && `Bearer ${token}`)
     if (credential !== undefined) sent.authorization = credential
-    // A signal for each request: a `fetch` leaves its listener on a shared one until it is freed.
-    const closing = this.closing.signal
-    const own = AbortSignal.any([signal ?? closing, closing])
-    const init = { method, headers: sent, body, signal: own, redirect, duplex: 'half' } as RequestInit
+    const init = { method, headers: sent, body, signal, redirect, duplex: 'half' } as RequestInit
     try {
       // Browsers refuse a `fetch` that is called as a method of another object.
       const { fetch = globalThis.fetch } = this.#options
       return await fetch(href, init)
     } catch (thrown) {
-      throw lost(thrown, own, href)
+      throw lost(thrown, signal, href)
     }
   }
 }

@@ -12,7 +12,7 @@ import type { Envelope, OutgoingCall, TokenSource } from '../options.ts'
 import { FrameQueue } from '../streams/queue.ts'
 import type { Reading } from '../streams/reader.ts'
 import type { StreamWay, StreamWays } from '../streams/ways.ts'
-import { systemClock } from '../time.ts'
+import { onAbort, systemClock } from '../time.ts'
 import type { Received, Transport } from '../transport.ts'
 import { Connection, type ConnectionSettings } from './connection.ts'
 import { encodeCall, hasFiles, statusIn } from './envelopes.ts'
@@ -113,6 +113,11 @@ export class MessageTransport implements Transport {
       (thrown) => states.end(signal?.aborted ? signal.reason : thrown instanceof CallFault ? undefined : thrown),
     )
     yield* states.read()
+  }
+
+  /** Of what goes over HTTP. */
+  get closing(): AbortSignal | undefined {
+    return this.#settings.http?.closing
   }
 
   close(): void {
@@ -247,9 +252,7 @@ export class MessageTransport implements Transport {
 function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise
   return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason)
-    if (signal.aborted) return leave()
-    signal.addEventListener('abort', leave, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+    const forget = onAbort(signal, () => reject(signal.reason))
+    promise.then(resolve, reject).finally(forget)
   })
 }
