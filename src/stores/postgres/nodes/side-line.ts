@@ -14,16 +14,19 @@ export interface SideLineParts {
   log: Log | undefined
 }
 
-/** How long hints are collected. Each notification takes a lock of the whole database at its commit. */
-const COLLECT_MS = 10
+/**
+ * The least time between two notifications, in which hints are collected: each takes a lock of the whole database at its
+ * commit. A hint after a pause is sent at once, because a caller waits for it.
+ */
+const APART_MS = 3
 /** In bytes. The server's limit is 8,000. */
 const MAX_PAYLOAD = 7_000
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5_000
 
-const NOTIFY = statement(
-  'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS u (channel, payload)',
-)
+/** It need not wait for the disk: a hint that is lost in a crash of the database is no loss. */
+const NOTIFY = statement(`SELECT pg_notify(channel, payload), set_config('synchronous_commit', 'off', true)
+  FROM unnest($1::text[], $2::text[]) AS u (channel, payload)`)
 
 export class SideLine {
   readonly #parts: SideLineParts
@@ -34,6 +37,8 @@ export class SideLine {
   /** Lines by channel. */
   #outbox = new Map<string, Set<string>>()
   #timer: NodeJS.Timeout | undefined
+  #sending = false
+  #sentMs = 0
   #reopening: NodeJS.Timeout | undefined
   #ended = false
 
@@ -62,19 +67,39 @@ export class SideLine {
     const lines = this.#outbox.get(channel)
     if (lines) lines.add(line)
     else this.#outbox.set(channel, new Set([line]))
-    this.#timer ??= setTimeout(() => void this.#flush(), COLLECT_MS).unref()
+    this.#flushSoon()
   }
 
   async end(): Promise<void> {
     this.#ended = true
     clearTimeout(this.#timer)
     clearTimeout(this.#reopening)
-    if (this.#outbox.size > 0) await this.#flush()
+    if (this.#outbox.size > 0) await this.#send()
     await this.#connection.close()
+  }
+
+  /** Not at once: the lines of this turn of the event loop travel together. */
+  #flushSoon(): void {
+    if (this.#timer || this.#sending || this.#outbox.size === 0) return
+    const waitMs = this.#sentMs + APART_MS - performance.now()
+    if (waitMs > 0) {
+      this.#timer = setTimeout(() => void this.#flush(), waitMs).unref()
+      return
+    }
+    this.#sending = true
+    setImmediate(() => void this.#flush())
   }
 
   async #flush(): Promise<void> {
     this.#timer = undefined
+    this.#sending = true
+    await this.#send()
+    this.#sentMs = performance.now()
+    this.#sending = false
+    if (!this.#ended) this.#flushSoon()
+  }
+
+  async #send(): Promise<void> {
     const outbox = this.#outbox
     this.#outbox = new Map()
     if (!this.#connection.isOpen) return
