@@ -30,8 +30,8 @@ export interface ExpiryParts {
 
 type RemoveObjects = (ids: readonly string[]) => Promise<void>
 
-/** Calls in a slice of a generation that is being retired. */
-const SLICE = 1_000
+/** Calls in a slice of a generation that is being retired. The calls of 1,000 held up all others for 70 ms. */
+const SLICE = 100
 
 export function createExpiry({ tables, generations, reads, writes, audit, rules, now, log }: ExpiryParts) {
   const sample = createSample(tables)
