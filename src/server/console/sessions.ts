@@ -139,32 +139,30 @@ export class ConsoleSessions {
     return this.#use(key, known)
   }
 
-  #use(key: string, known: Known): Caller {
+  #use(key: string, known: Known): Caller | Promise<Caller> {
     const { env, isTokenValid } = this.#parts
     const now = env.clock.now()
     const isRevoked = known.tokenHash !== undefined && !isTokenValid(known.tokenHash)
     if (now >= endOf(known) || isRevoked) throw sessionEnded()
-    if (now - known.usedAt >= TOUCH_MS) this.#touch(key, known, now)
-    return known.caller
+    if (now - known.usedAt < TOUCH_MS) return known.caller
+    return this.#touch(key, known, now).then(() => known.caller)
   }
 
   /** Writes the time of use. The write is conditional, so it cannot bring back a session that was ended meanwhile. */
-  #touch(key: string, known: Known, now: number): void {
+  async #touch(key: string, known: Known, now: number): Promise<void> {
     const { records, env } = this.#parts
     const { caller, expiresAt, tokenHash, text: before } = known
     const stored: Stored = { caller, expiresAt, usedAt: now, ...(tokenHash !== undefined && { tokenHash }) }
     const text = JSON.stringify(stored)
     // At once, so that the requests of this moment do not all write.
     Object.assign(known, { usedAt: now, text })
-    records.replace(key, before, text, endOf(stored)).then(
-      (written) => {
-        if (!written) this.#known.delete(key)
-      },
-      (err: unknown) => {
-        this.#known.delete(key)
-        env.log.warn({ err }, 'could not write that a session of the console is in use')
-      },
-    )
+    try {
+      // Another node may have written its own time of use.
+      if (!(await records.replace(key, before, text, endOf(stored)))) this.#known.delete(key)
+    } catch (err) {
+      this.#known.delete(key)
+      env.log.warn({ err }, 'could not write that a session of the console is in use')
+    }
   }
 
   #key(token: string): string {
