@@ -127,6 +127,7 @@ async function assemble<App>(
     recognizeAdmin,
     adminToken: folder.adminToken,
     local: access.authenticator ? undefined : LOCAL,
+    siblings: peersOf(store, link)?.siblings,
   })
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   const wired = await prepareWired(options, base)

@@ -4,6 +4,7 @@ import { createToken, definePolicy, operation, type ServerOptions } from 'callpl
 import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createStepClock, type Site, startSite } from '../scenarios/server.ts'
+import { bearer, codeOf, logIn } from './logins.ts'
 
 const whose = operation('v1:it.is', { run: (_args, { caller }) => `${caller.issuer}|${caller.subject}` })
 const ada = createToken()
@@ -12,35 +13,8 @@ const auth = {
 }
 const MINUTE = 60_000
 
-interface Login {
-  status: number
-  body: {
-    session: string
-    expiresAt: string
-    idleSeconds: number
-    scopes: string[]
-    mode: string
-    error: { code: string; message: string }
-  }
-}
-
-async function logIn(site: Site, body: unknown, headers: Record<string, string> = {}): Promise<Login> {
-  const response = await site.request('/console/session', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
-  return { status: response.status, body: (await response.json()) as Login['body'] }
-}
-
-const bearer = (session: string) => ({ Authorization: `Bearer ${session}` })
-
 function open(options: Partial<ServerOptions> = {}): Promise<Site> {
   return startSite({ operations: [whose], ...options })
-}
-
-async function codeOf({ server }: Site, options?: { readOnly?: boolean }): Promise<string> {
-  return (await server.loginCode(options))?.code ?? ''
 }
 
 describe('a code', () => {

@@ -81,7 +81,7 @@ async function readStream({ base, webSocket }: Mounted): Promise<void> {
   expect(String(first)).toBe('{"n":1}')
 }
 
-/** The built page and its files, with relative addresses only. */
+/** The built page, all of its files, and the routes that it asks, with relative addresses only. */
 export async function readConsole(base: string): Promise<void> {
   for (const place of ['explorer', 'console']) {
     const page = await fetch(`${base}/${place}`)
@@ -94,9 +94,28 @@ export async function readConsole(base: string): Promise<void> {
     expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
     expect(addresses.filter((address) => !address.startsWith('./'))).toEqual([])
     expect(addresses.length).toBeGreaterThan(2)
-    for (const address of addresses)
-      expect([address, (await fetch(new URL(address, page.url))).status]).toEqual([address, 200])
+    const files = await readFiles(addresses.map((address) => new URL(address, page.url).href))
+    expect(files.filter((file) => !file.startsWith(`${base}/${place}/`))).toEqual([])
+    // As the page asks them, from where it is.
+    const asked = ['../.well-known/ops', '../console/session', '../explorer/', '../console/']
+    for (const path of asked) expect([path, (await fetch(new URL(path, page.url))).status]).toEqual([path, 200])
+    const [, listed = ''] = /<noscript>.*?<a href="([^"]+)"/s.exec(text) ?? []
+    expect((await fetch(new URL(listed, page.url))).status).toBe(200)
   }
+}
+
+/** The addresses of these files, and of the scripts and styles that they load on demand. Each must be there. */
+async function readFiles(addresses: readonly string[]): Promise<string[]> {
+  const seen = new Set(addresses)
+  for (const address of seen) {
+    const response = await fetch(address)
+    expect([address, response.status]).toEqual([address, 200])
+    const text = await response.text()
+    if (!address.endsWith('.js')) continue
+    for (const [, name = ''] of text.matchAll(/["'`]\.\/([\w.-]+\.(?:js|css))["'`]/g))
+      seen.add(new URL(name, address).href)
+  }
+  return [...seen]
 }
 
 async function readPages(base: string): Promise<void> {

@@ -4,11 +4,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished, test, vi } from 'vitest'
+import { buildConsole } from '../../scripts/console-files.ts'
 import { ROOT } from '../docs/pages.ts'
 import { describeWith, LARGE_PACKAGES, largePackages } from '../engines/engines.ts'
 import { freePort } from '../engines/free-port.ts'
 import { startServer } from '../engines/server-process.ts'
-import { useMounted } from './mounted.ts'
+import { readConsole, useMounted } from './mounted.ts'
 import { createProject } from './project.ts'
 
 // The build alone takes half a minute on a busy machine.
@@ -44,6 +45,7 @@ export const jsonSchema: <T>(schema: object) => any
 
 describeWith(largePackages, 'Next.js, as the page shows it', () => {
   test('serves every protocol in an application that was built, and every link is below the path', async () => {
+    await buildConsole()
     // Below the folder of its packages: Turbopack follows no link that leads out of the project.
     const folder = await createProject(dirname(LARGE_PACKAGES))
     for (const [name, content] of Object.entries(INSTALLED)) {
@@ -58,5 +60,6 @@ describeWith(largePackages, 'Next.js, as the page shows it', () => {
     onTestFinished(() => app[Symbol.asyncDispose]())
 
     await useMounted({ base: `http://127.0.0.1:${port}/api`, webSocket: false })
+    await readConsole(`http://127.0.0.1:${port}/api`)
   })
 })

@@ -1,8 +1,9 @@
 /** The Fetch hosts of docs/guides/frameworks.md, each as the page shows it, in its own runtime. */
-import { test } from 'vitest'
+import { beforeAll, test } from 'vitest'
+import { buildConsole } from '../../scripts/console-files.ts'
 import { BUN, DENO, describeWith, jsRuntimes } from '../engines/engines.ts'
 import type { Command } from '../engines/tied-process.ts'
-import { useMounted } from './mounted.ts'
+import { readConsole, useMounted } from './mounted.ts'
 import { startHost } from './project.ts'
 
 const ON_BUN: Command = [BUN, '--conditions=callplane-source', 'run']
@@ -14,6 +15,8 @@ const PERMISSIONS = ['read', 'write', 'net', 'env', 'sys', 'ffi'].map((name) => 
 const DENO_PROGRAM: Command = [...ON_DENO, '--no-check', ...PERMISSIONS]
 
 describeWith(jsRuntimes, 'in another runtime, as the page shows it', () => {
+  beforeAll(async () => void (await buildConsole()), 60_000)
+
   test.each<[string, string, Command, boolean]>([
     ['Bun', 'bun.ts', ON_BUN, false],
     ['Elysia', 'elysia.ts', ON_BUN, false],
@@ -26,6 +29,7 @@ describeWith(jsRuntimes, 'in another runtime, as the page shows it', () => {
       const origin = await startHost({ file, program })
 
       await useMounted({ base: `${origin}/api`, webSocket })
+      await readConsole(`${origin}/api`)
     },
   )
 })

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { ServerOptions } from 'callplane'
 import { onTestFinished } from 'vitest'
+import type { Clock } from '../../src/core/ports/runtime.ts'
 import { systemClock } from '../../src/server/build/environment.ts'
 import { type CallplaneServer, openServer } from '../../src/server/create-server.ts'
 import { createHub, type Hub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
@@ -19,9 +20,17 @@ export interface WorkerSite extends Omit<Site, 'close'> {
   readonly link: WorkerLink
 }
 
+export interface PairOptions<App> {
+  /** The clock of the hub and of its store. */
+  clock?: Clock
+  hub?: Hub
+  /** Options of the first worker. */
+  first?: Partial<ServerOptions<App>>
+}
+
 export async function startPair<App>(
   options: ServerOptions<App>,
-  { hub = createHub(systemClock), first = {} }: { hub?: Hub; first?: Partial<ServerOptions<App>> } = {},
+  { clock = systemClock, hub = createHub(clock), first = {} }: PairOptions<App> = {},
 ): Promise<[WorkerSite, WorkerSite]> {
   const data = options.data ?? temporaryFolder()
   const sites: WorkerSite[] = []
@@ -34,7 +43,7 @@ export async function startPair<App>(
   for (const number of [1, 2]) {
     const socket = await attach(hub, join(data, `line-${number}`))
     sockets.push(socket)
-    const link = openLink(socket, number, systemClock)
+    const link = openLink(socket, number, clock)
     const server: CallplaneServer = await openServer({ ...options, ...(number === 1 && first), data }, link)
     const { url } = await server.listen({ port: 0 })
     sites.push({ ...callerOf(url), server, data, link, cut: () => void socket.destroy() })

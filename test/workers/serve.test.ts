@@ -54,6 +54,33 @@ test('both workers respond at one address, a killed worker is replaced, and SIGT
   for (const pid of [...first, ...seen]) expect(isAlive(pid)).toBe(false)
 })
 
+test('a session of the console is one at both workers', async () => {
+  const folder = await temporaryFolder({ 'ops.ts': WHERE })
+  const data = join(folder, 'data')
+  const server = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', data])
+  const { stdout } = await runProcess(['login-link', '--url', server.url, '--data', data])
+  const code = stdout.trim().split('code=')[1]
+  // Each on a new connection, so that workers alternate.
+  const logIn = () =>
+    fetch(`${server.url}/console/session`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Connection: 'close' },
+      body: JSON.stringify({ code }),
+    })
+  const { session } = (await (await logIn()).json()) as { session: string }
+  const later = [await logIn(), await logIn()]
+  const headers = { Authorization: `Bearer ${session}`, Connection: 'close' }
+  const whoAmI = async () => (await callOver(server.url, 'v1:callplane.whoami', {}, headers)).body.result
+  const where = async () => (await callOver(server.url, 'v1:Where', {}, headers)).body.result
+
+  const pids = new Set([await where(), await where(), await where(), await where()])
+  const told = [await whoAmI(), await whoAmI()]
+
+  expect(later.map(({ status }) => status)).toEqual([401, 401])
+  expect(pids.size).toBe(2)
+  for (const who of told) expect(who).toMatchObject({ session: { idleSeconds: 3600 } })
+})
+
 test('when the hub is killed, its workers end by themselves with a failure exit code', async () => {
   const folder = await temporaryFolder({
     'ops.ts': `${WHERE}

@@ -10,10 +10,10 @@ export const move: Command = {
   help: `
 Usage: callplane move --from <folder> --to <url> [options]
 
-Moves all calls (open and ended, with their ids), approvals, grants, sealed secrets and audit entries from the SQLite
-database of a data folder to an empty Postgres database, and checks them by number and hash. Stop the server first, and
-copy the folder. An interrupted move is run again with the same options. Until it is done, no server starts on the target;
-from then on, none starts on the source.
+Moves all calls (open and ended, with their ids and attempts), approvals, grants, sealed secrets and audit entries from
+the SQLite database of a data folder to an empty Postgres database, and checks them by number and hash. Stop the server
+first, and copy the folder. An interrupted move is run again with the same options. Until it is done, no server starts on
+the target; from then on, none starts on the source.
 
 Keys and, without --objects, objects stay in the data folder: start the servers with --store and the same --data.
 
@@ -54,12 +54,12 @@ Examples:
       env: io.env,
       progress,
     }).finally(clear)
-    const { calls, aliases, records, auditEntries, objects, sha256 } = moved
+    const { calls, histories, aliases, records, auditEntries, objects, sha256 } = moved
     if (values.json) print(io.stdout, JSON.stringify(moved))
     else
       print(
         io.stdout,
-        `Moved ${calls} calls, ${aliases} aliases, ${records} records, ${auditEntries} audit entries and ${objects} objects.\nBoth sides have the hash ${sha256}. Start the servers with --store.`,
+        `Moved ${calls} calls (${histories} with a history of attempts), ${aliases} aliases, ${records} records, ${auditEntries} audit entries and ${objects} objects.\nBoth sides have the hash ${sha256}. Start the servers with --store.`,
       )
     return EXIT.ok
   },

@@ -10,7 +10,7 @@ import type { Operation, OperationDefinition, Tombstone } from '../../core/opera
 import { jsonSchema } from '../../core/operation/schema.ts'
 import { SCOPES } from '../../core/operation/scopes.ts'
 import type { NodeInfo } from '../../core/ports/nodes.ts'
-import type { Clock } from '../../core/ports/runtime.ts'
+import type { Clock, Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { hasEnded } from '../follow/waiting.ts'
 import type { Registry } from '../registry.ts'
@@ -53,6 +53,7 @@ export interface OwnParts
   worker: Pick<Worker, 'wake'>
   store: Store
   clock: Clock
+  env: Environment
   registry: Registry
   /** The processes of this server, or the nodes on its store. */
   nodes(): Promise<readonly NodeInfo[]>

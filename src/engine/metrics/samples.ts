@@ -32,8 +32,8 @@ export interface Measured {
   gauges(): Gauges
   /** The counts since the start of the process, by the operation's name. */
   totals(): ReadonlyMap<string, Ended>
-  /** The number of this node. */
-  node(): Promise<number>
+  /** The number of this node. It may change. */
+  node(): number
 }
 
 export interface Tier {
@@ -112,27 +112,29 @@ export class Sampling {
     await this.#underWay
   }
 
-  #schedule(): void {
+  /** `stepEnd` is the end of the current step. */
+  #schedule(stepEnd = (stepOf(this.#parts.clock.now()) + 1) * FINE.stepMs): void {
     if (this.#stopped) return
     const { clock, log } = this.#parts
-    const waitMs = FINE.stepMs - (clock.now() % FINE.stepMs)
-    this.#cancel = clock.schedule(waitMs, () => {
-      this.#underWay = this.take().catch((err) => log.warn({ err }, 'could not store a sample of the metrics'))
+    this.#cancel = clock.schedule(Math.max(1, stepEnd - clock.now()), () => {
+      // Timers follow the machine's clock, and steps follow the store's. A second sample of a step would replace the first.
+      if (clock.now() < stepEnd) return this.#schedule(stepEnd)
+      this.#underWay = this.#take().catch((err) => log.warn({ err }, 'could not store a sample of the metrics'))
       void this.#underWay.then(() => this.#schedule())
     })
   }
 
-  /** The sample of the step that has just ended. The timer and tests call it. */
-  async take(): Promise<void> {
+  /** Writes the sample of the step that has ended. */
+  async #take(): Promise<void> {
     const { clock, samples, measured, writer } = this.#parts
     const totals = measured.totals()
     const operations = differences(totals, this.#before)
     this.#before = totals
-    const at = Math.floor((clock.now() - 1) / FINE.stepMs) * FINE.stepMs
+    const at = (stepOf(clock.now()) - 1) * FINE.stepMs
     const gauges = measured.gauges()
     const isIdle = Object.keys(operations).length === 0 && gauges.queued + gauges.running === 0
     if (!isIdle) {
-      const sample: Sample = { at, node: await measured.node(), ...gauges, operations }
+      const sample: Sample = { at, node: measured.node(), ...gauges, operations }
       this.#minute.push(sample)
       await samples.write(FINE, sample, writer)
     }
@@ -198,6 +200,11 @@ function fewest(operations: ReadonlyMap<string, Ended>): Record<string, Ended> {
   const kept = sorted.slice(0, MOST_OPERATIONS - 1)
   const rest = sorted.slice(MOST_OPERATIONS - 1).map(([, ended]) => ended)
   return Object.fromEntries([...kept, [OTHERS, rest.reduce<Ended | undefined>(addEnded, undefined) as Ended]])
+}
+
+/** The number of the fine step at this time. */
+function stepOf(ms: number): number {
+  return Math.floor(ms / FINE.stepMs)
 }
 
 function prefixOf(tier: string): string {

@@ -8,6 +8,7 @@ import type { Instance } from '../../core/call/instance.ts'
 import type { Reply } from '../../core/call/reply.ts'
 import { isTerminal } from '../../core/call/state.ts'
 import { Fault } from '../../core/fault.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { OwedReply } from '../../core/ports/calls.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store, Taken } from '../../core/ports/store.ts'
@@ -44,15 +45,7 @@ export class Repeats {
       if (!same) throw duplicateRequest(call.requestId)
       return this.#join(taken.instance, waitMs)
     }
-    if (!same) {
-      throw new Fault(
-        'conflict',
-        `The idempotency key was used for a call of ${operation.name.full} with other input. Use a new key for a new call.`,
-        {
-          code: 'IDEMPOTENCY_KEY_REUSED',
-        },
-      )
-    }
+    if (!same) throw keyReused(operation)
     return this.#join(await this.#alias(admitted, taken.instance), waitMs)
   }
 
@@ -112,6 +105,11 @@ export class Repeats {
 /** The fields that change when a call ends. */
 function endingOf({ state, failures, outcome, endedAt }: Instance): Partial<Instance> {
   return { state, failures, ...(outcome && { outcome }), ...(endedAt !== undefined && { endedAt }) }
+}
+
+export function keyReused({ name }: Operation): Fault {
+  const message = `The idempotency key was used for a call of ${name.full} with other input. Use a new key for a new call.`
+  return new Fault('conflict', message, { code: 'IDEMPOTENCY_KEY_REUSED' })
 }
 
 export function duplicateRequest(requestId: string): Fault {

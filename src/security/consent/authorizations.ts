@@ -10,7 +10,8 @@ import type { AuthorizationChallenge, Authorizations } from '../../core/ports/gu
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Vault, VaultChange } from '../secrets/vault.ts'
 import { covers, createGrants, type Grants } from './grants.ts'
-import type { AuthorizationRequest, OAuthClient, OAuthClients } from './oauth.ts'
+import type { OAuthClient, OAuthClients } from './oauth.ts'
+import type { CodeRequest } from './provider-client.ts'
 
 export interface AuthorizationService extends Authorizations {
   /** Takes the query of the provider's redirect. Resolves to true if the person authorized what was needed. */
@@ -31,7 +32,7 @@ export interface AuthorizationParts {
 export const CALLBACK_PATH = '/authorizations/callback'
 
 /** The stored state of a challenge until the provider's redirect arrives. */
-interface Question extends AuthorizationRequest {
+interface Question extends CodeRequest {
   provider: string
   holder: string
   challenge: string

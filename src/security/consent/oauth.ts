@@ -1,38 +1,13 @@
-/**
- * The OAuth 2 client for one provider: authorization code with PKCE (RFC 7636), and refresh. It stores nothing except
- * the provider's metadata.
- */
+/** The authorizations that people give at one OAuth 2 provider: the code grant, and refresh. It stores nothing. */
 import {
-  AuthorizationResponseError,
-  type AuthorizationServer,
-  allowInsecureRequests,
-  authorizationCodeGrantRequest,
-  type Client,
-  type ClientAuth,
-  ClientSecretBasic,
-  ClientSecretPost,
-  calculatePKCECodeChallenge,
-  customFetch,
-  discoveryRequest,
-  None,
   processAuthorizationCodeResponse,
-  processDiscoveryResponse,
   processRefreshTokenResponse,
   ResponseBodyError,
   refreshTokenGrantRequest,
   type TokenEndpointResponse,
-  validateAuthResponse,
 } from 'oauth4webapi'
-import { Fault } from '../../core/fault.ts'
-import type { RemoteClient } from '../../core/ports/outbound.ts'
-import { createProviderFetch, type ProviderFetch, unreachable } from './oauth-fetch.ts'
-import {
-  type AuthorizationConfig,
-  checkAddress,
-  checkProvider,
-  clientSecretOf,
-  type OAuthProvider,
-} from './provider.ts'
+import { type AuthorizationConfig, checkProvider, type OAuthProvider } from './provider.ts'
+import { type CodeRequest, createProviderClient, explained, type OAuthParts } from './provider-client.ts'
 
 export interface OAuthClient {
   /** Requested in addition to the scopes that operations need. */
@@ -40,18 +15,11 @@ export interface OAuthClient {
   /** The redirect URI, if it is not below the server's own address. */
   readonly redirectUri: string | undefined
   /** Returns the URL where the person authorizes the server. */
-  authorizationUrl(request: AuthorizationRequest, scopes: readonly string[]): Promise<string>
+  authorizationUrl(request: CodeRequest, scopes: readonly string[]): Promise<string>
   /** Exchanges the code in the redirect's parameters for a grant. */
-  exchange(answer: URLSearchParams, request: AuthorizationRequest): Promise<Grant>
+  exchange(answer: URLSearchParams, request: CodeRequest): Promise<Grant>
   /** Returns `undefined` if the provider no longer accepts the refresh token. */
   refresh(refreshToken: string): Promise<Grant | undefined>
-}
-
-/** Binds the redirect to the request. */
-export interface AuthorizationRequest {
-  state: string
-  verifier: string
-  redirectUri: string
 }
 
 export interface Grant {
@@ -62,71 +30,36 @@ export interface Grant {
   scopes?: readonly string[]
 }
 
-/** How long a provider's metadata is cached. */
-const METADATA_MS = 3_600_000
 /** GitHub uses its own error code. */
 const REFUSED = new Set(['invalid_grant', 'bad_refresh_token'])
 
 export type OAuthClients = ReadonlyMap<string, OAuthClient>
-
-export interface OAuthParts {
-  now(): number
-  remote: RemoteClient
-  /** Takes the client secrets, which are in use as long as the server runs. */
-  conceal(value: string): void
-}
 
 /** Checks the whole configuration before any request is sent or server opened. */
 export function createOAuthClients({ providers }: AuthorizationConfig, parts: OAuthParts): OAuthClients {
   return new Map(Object.entries(providers).map(([id, provider]) => [id, createOAuthClient(id, provider, parts)]))
 }
 
-function createOAuthClient(id: string, provider: OAuthProvider, { now, remote, conceal }: OAuthParts): OAuthClient {
+function createOAuthClient(id: string, provider: OAuthProvider, parts: OAuthParts): OAuthClient {
   checkProvider(id, provider)
-  const client: Client = { client_id: provider.clientId }
-  const secret = clientSecretOf(provider, `authorization.providers.${id}`)
-  if (secret !== undefined) conceal(secret)
-  const authenticate = clientAuthOf(provider, secret)
-  const fetchFrom = createProviderFetch(id, provider, remote)
-  const discovering = requestOptions(provider, fetchFrom)
-  const asking = requestOptions(provider, async (url, init) => plainTokenAnswer(await fetchFrom(url, init)))
-  const describe = createDescription(provider, discovering, now)
+  const configuredAt = `authorization.providers.${id}`
+  const known = createProviderClient({ name: id, configuredAt, provider, readTokens: plainTokenAnswer }, parts)
+  const { client, authenticate, asking, describe } = known
 
   return {
     scopes: provider.scopes ?? [],
     redirectUri: provider.redirectUri,
 
-    async authorizationUrl({ state, verifier, redirectUri }, scopes) {
-      const { authorization_endpoint } = await explained(id, describe)
-      const url = checkAddress(authorization_endpoint ?? '', provider, `The authorization endpoint of ${id}`)
-      const parameters = {
+    authorizationUrl: (request, scopes) =>
+      known.authorizationUrl(request, {
         ...provider.extraParams,
-        response_type: 'code',
-        client_id: provider.clientId,
-        redirect_uri: redirectUri,
-        state,
-        code_challenge: await calculatePKCECodeChallenge(verifier),
-        code_challenge_method: 'S256',
         ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-      }
-      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-      return url.href
-    },
+      }),
 
-    exchange(answer, { state, verifier, redirectUri }) {
+    exchange(answer, request) {
       return explained(id, async () => {
-        const server = await describe()
         checkIssuer(provider, answer)
-        const accepted = validateAuthResponse(server, client, answer, state)
-        const response = await authorizationCodeGrantRequest(
-          server,
-          client,
-          authenticate,
-          accepted,
-          redirectUri,
-          verifier,
-          asking,
-        )
+        const { server, response } = await known.redeem(answer, request)
         return grantOf(await processAuthorizationCodeResponse(server, client, response))
       })
     },
@@ -144,57 +77,6 @@ function createOAuthClient(id: string, provider: OAuthProvider, { now, remote, c
       })
     },
   }
-}
-
-export function clientAuthOf({ clientAuth }: OAuthProvider, secret: string | undefined): ClientAuth {
-  if (secret === undefined) return None()
-  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
-  if (clientAuth) return clientAuth === 'post' ? post : basic
-  return (server, ...rest) => (takesOnlyPost(server) ? post : basic)(server, ...rest)
-}
-
-/** RFC 8414: without a list, the provider accepts the header. */
-function takesOnlyPost({ token_endpoint_auth_methods_supported: methods }: AuthorizationServer): boolean {
-  return methods !== undefined && !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
-}
-
-export function requestOptions({ allowInsecure = false }: OAuthProvider, fetchFrom: ProviderFetch) {
-  return { [customFetch]: fetchFrom, [allowInsecureRequests]: allowInsecure }
-}
-
-/** The provider's endpoints. If they are not configured, its metadata is fetched once an hour. */
-export function createDescription(
-  provider: OAuthProvider,
-  discovering: ReturnType<typeof requestOptions>,
-  now: () => number,
-): () => Promise<AuthorizationServer> {
-  const { issuer, authorizationUrl, tokenUrl } = provider
-  if (authorizationUrl !== undefined) {
-    const described = {
-      issuer: issuer ?? new URL(authorizationUrl).origin,
-      authorization_endpoint: authorizationUrl,
-      token_endpoint: tokenUrl,
-    }
-    return async () => described
-  }
-  let known: { description: Promise<AuthorizationServer>; until: number } | undefined
-  return () => {
-    if (known && now() < known.until) return known.description
-    const description = discover(new URL(issuer), discovering)
-    known = { description, until: now() + METADATA_MS }
-    // A failure is not cached: the next call fetches again.
-    description.catch(() => {
-      known = undefined
-    })
-    return description
-  }
-}
-
-/** Tries OpenID Connect's address first, then that of RFC 8414. */
-async function discover(issuer: URL, discovering: ReturnType<typeof requestOptions>): Promise<AuthorizationServer> {
-  const response = await discoveryRequest(issuer, { ...discovering, algorithm: 'oidc' })
-  if (response.status !== 404) return processDiscoveryResponse(issuer, response)
-  return processDiscoveryResponse(issuer, await discoveryRequest(issuer, { ...discovering, algorithm: 'oauth2' }))
 }
 
 /**
@@ -234,20 +116,4 @@ function grantOf({ access_token, refresh_token, expires_in, scope }: TokenEndpoi
     // RFC 6749 separates scopes with spaces, GitHub with commas.
     ...(scope !== undefined && { scopes: scope.split(/[\s,]+/).filter((each) => each !== '') }),
   }
-}
-
-/** The library's errors may contain the response with its tokens, so only their messages are passed on. */
-export async function explained<T>(id: string, ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask()
-  } catch (thrown) {
-    if (thrown instanceof Fault) throw thrown
-    if (thrown instanceof AuthorizationResponseError) throw refusedBy(id, thrown.error)
-    if (thrown instanceof ResponseBodyError) throw refusedBy(id, `${thrown.status} ${thrown.error}`)
-    throw refusedBy(id, thrown instanceof Error ? thrown.message : 'an invalid response')
-  }
-}
-
-function refusedBy(id: string, why: string): Fault {
-  return unreachable(id, new Error(`${id}: ${why.slice(0, 200)}`))
 }

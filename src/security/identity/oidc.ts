@@ -3,18 +3,13 @@
  * (RFC 9207). It returns who the person is, and keeps no token.
  */
 import {
-  authorizationCodeGrantRequest,
-  type Client,
-  calculatePKCECodeChallenge,
   getValidatedIdTokenClaims,
   processAuthorizationCodeResponse,
   validateApplicationLevelSignature,
-  validateAuthResponse,
 } from 'oauth4webapi'
 import type { JsonObject } from '../../core/json.ts'
-import { clientAuthOf, createDescription, explained, type OAuthParts, requestOptions } from '../consent/oauth.ts'
-import { createProviderFetch } from '../consent/oauth-fetch.ts'
-import { checkAddress, clientSecretOf, type OAuthProvider } from '../consent/provider.ts'
+import { checkAddress, type OAuthProvider } from '../consent/provider.ts'
+import { type CodeRequest, createProviderClient, explained, type OAuthParts } from '../consent/provider-client.ts'
 
 export interface OidcOptions {
   /** The provider's address. Its metadata names its endpoints. */
@@ -29,11 +24,8 @@ export interface OidcOptions {
 }
 
 /** Binds the redirect to the request. */
-export interface OidcRequest {
-  state: string
+export interface OidcRequest extends CodeRequest {
   nonce: string
-  verifier: string
-  redirectUri: string
 }
 
 export interface OidcClient {
@@ -46,52 +38,21 @@ export interface OidcClient {
 const WHERE = 'console.oidc'
 
 /** Checks the options. Sends nothing. */
-export function createOidcClient(options: OidcOptions, { now, remote, conceal }: OAuthParts): OidcClient {
+export function createOidcClient(options: OidcOptions, parts: OAuthParts): OidcClient {
   const { issuer, clientId, clientSecret, allowInsecure = false } = options
   const provider: OAuthProvider = { issuer, clientId, allowInsecure, ...(clientSecret && { clientSecret }) }
   checkAddress(issuer, provider, `${WHERE}.issuer`)
-  const secret = clientSecretOf(provider, WHERE)
-  if (secret !== undefined) conceal(secret)
-  const client: Client = { client_id: clientId }
-  const authenticate = clientAuthOf(provider, secret)
-  const asking = requestOptions(provider, createProviderFetch(WHERE, provider, remote))
-  const describe = createDescription(provider, asking, now)
+  const known = createProviderClient({ name: WHERE, configuredAt: WHERE, provider }, parts)
   const scope = [...new Set(['openid', ...(options.scopes ?? [])])].join(' ')
-
   return {
-    async authorizationUrl({ state, nonce, verifier, redirectUri }) {
-      const { authorization_endpoint } = await explained(WHERE, describe)
-      const url = checkAddress(authorization_endpoint ?? '', provider, `The authorization endpoint of ${WHERE}`)
-      const parameters = {
-        response_type: 'code',
-        client_id: clientId,
-        redirect_uri: redirectUri,
-        scope,
-        state,
-        nonce,
-        code_challenge: await calculatePKCECodeChallenge(verifier),
-        code_challenge_method: 'S256',
-      }
-      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-      return url.href
-    },
+    authorizationUrl: (request) => known.authorizationUrl(request, { scope, nonce: request.nonce }),
 
-    identify(answer, { state, nonce, verifier, redirectUri }) {
+    identify(answer, request) {
       return explained(WHERE, async () => {
-        const server = await describe()
-        const accepted = validateAuthResponse(server, client, answer, state)
-        const response = await authorizationCodeGrantRequest(
-          server,
-          client,
-          authenticate,
-          accepted,
-          redirectUri,
-          verifier,
-          asking,
-        )
-        const rules = { expectedNonce: nonce, requireIdToken: true }
-        const tokens = await processAuthorizationCodeResponse(server, client, response, rules)
-        await validateApplicationLevelSignature(server, response, asking)
+        const { server, response } = await known.redeem(answer, request)
+        const rules = { expectedNonce: request.nonce, requireIdToken: true }
+        const tokens = await processAuthorizationCodeResponse(server, known.client, response, rules)
+        await validateApplicationLevelSignature(server, response, known.asking)
         return { ...getValidatedIdTokenClaims(tokens) } as JsonObject
       })
     },

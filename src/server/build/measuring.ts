@@ -1,6 +1,5 @@
 /** What this process measures for `v1:callplane.metrics.series`. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { NodeInfo } from '../../core/ports/nodes.ts'
 import type { Limits } from '../../engine/limits/limits.ts'
 import type { Ended, Measured } from '../../engine/metrics/samples.ts'
 import type { AboutServer } from './about-server.ts'
@@ -10,14 +9,14 @@ interface MeasuringParts {
   about: AboutServer
   limits: Pick<Limits, 'queued' | 'running'>
   observing: Observing
-  nodes(): Promise<readonly NodeInfo[]>
+  /** The number of this process. */
+  node(): number
 }
 
 /** Measures the event loop until it is disposed. */
-export function createMeasuring({ about, limits, observing, nodes }: MeasuringParts): Measured & Disposable {
+export function createMeasuring({ about, limits, observing, node }: MeasuringParts): Measured & Disposable {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
-  let number: number | undefined
   return {
     gauges() {
       const loopDelayMs = Math.round(delay.percentile(99) / 1e4) / 100
@@ -33,13 +32,7 @@ export function createMeasuring({ about, limits, observing, nodes }: MeasuringPa
       }
       return totals
     },
-    async node() {
-      if (number !== undefined) return number
-      const { pid, host } = about.facts()
-      const own = (await nodes()).find(({ facts }) => facts?.pid === pid && facts.host === host)
-      number = own?.node
-      return number ?? 1
-    },
+    node,
     [Symbol.dispose]: () => void delay.disable(),
   }
 }

@@ -116,7 +116,12 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     peers && new SharedChanges({ clock: env.clock, log, records: store.records, feed, node, siblings: peers.siblings })
   const { observing, transports } = parts
   const samples = new Samples(store.records)
-  const measured = createMeasuring({ about, limits, observing, nodes: async () => nodes() })
+  let number = link?.number ?? 1
+  // A node that others took for dead gets another number.
+  store.nodeEnds?.tellNumber((given) => {
+    number = given
+  })
+  const measured = createMeasuring({ about, limits, observing, node: () => number })
   const sampling = new Sampling({ clock: env.clock, log, samples, measured, writer: node })
   own.administration.connect({
     ...tellAboutServer(options, { about, registry, observing, transports, now: () => env.clock.now() }),

@@ -1,5 +1,6 @@
 /** Opens the console's login on a server: its sessions, its codes, and the OpenID provider if there is one. */
 import type { Caller } from '../../core/call/caller.ts'
+import type { Siblings } from '../../core/ports/peers.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Records } from '../../core/ports/store.ts'
 import type { Authenticator } from '../../security/identity/identify.ts'
@@ -22,6 +23,8 @@ export interface ConsoleParts {
   adminToken: string
   /** Who calls without a credential. Absent if nobody may. */
   local: Caller | undefined
+  /** Absent if no other process uses the store. */
+  siblings: Pick<Siblings, 'anyoneElse'> | undefined
 }
 
 export interface OpenedConsole {
@@ -43,6 +46,7 @@ export async function openConsole<App>(
     records,
     env,
     readOnly,
+    siblings: parts.siblings,
     isTokenValid: (tokenHash) => env.clock.now() < (tokens.get(tokenHash) ?? 0),
   })
   const codes = new LoginCodes(records, env)

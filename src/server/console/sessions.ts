@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache'
 import { type Caller, ownerOf } from '../../core/call/caller.ts'
 import { Buckets } from '../../core/fairness/buckets.ts'
 import { Fault } from '../../core/fault.ts'
+import type { Siblings } from '../../core/ports/peers.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Records } from '../../core/ports/store.ts'
 import { reduced } from './scopes.ts'
@@ -15,7 +16,7 @@ const LIFETIME_MS = 8 * 3_600_000
 const IDLE_MS = 3_600_000
 /** A used session is written at most once in this time. It may therefore outlive its idle time by as much. */
 const TOUCH_MS = 300_000
-/** A session that another node has ended is refused here after this time. */
+/** A session that another node has ended is refused here after this time, if the message about its end was lost. */
 const RECHECK_MS = 5_000
 const MAX_KNOWN = 10_000
 /** One caller logs in this often at once, and then once in ten seconds. It bounds what a caller can store. */
@@ -31,6 +32,8 @@ export interface SessionParts {
   readOnly: boolean
   /** False if the configuration no longer has the token that a session was made with. */
   isTokenValid(tokenHash: string): boolean
+  /** Absent if no other process uses the store. */
+  siblings?: Pick<Siblings, 'anyoneElse'> | undefined
 }
 
 export interface NewSession {
@@ -67,10 +70,16 @@ export class ConsoleSessions {
   readonly #parts: SessionParts
   readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN })
   readonly #logins: Buckets
+  readonly #tellOthers: ((key: string) => Promise<boolean>) | undefined
 
   constructor(parts: SessionParts) {
     this.#parts = parts
     this.#logins = new Buckets(LOGINS, parts.env.clock)
+    this.#tellOthers = parts.siblings?.anyoneElse('session-ended', (key) => {
+      this.#known.delete(key)
+      // A message that needs no answer.
+      return false
+    })
   }
 
   async create({ caller: given, readOnly = false, until, tokenHash }: NewSession): Promise<CreatedSession> {
@@ -112,6 +121,9 @@ export class ConsoleSessions {
     const key = this.#key(token)
     await this.#parts.records.remove(key)
     this.#known.delete(key)
+    this.#tellOthers?.(key).catch((err: unknown) => {
+      this.#parts.env.log.warn({ err }, 'could not tell other processes that a session of the console has ended')
+    })
     return true
   }
 
@@ -127,32 +139,30 @@ export class ConsoleSessions {
     return this.#use(key, known)
   }
 
-  #use(key: string, known: Known): Caller {
+  #use(key: string, known: Known): Caller | Promise<Caller> {
     const { env, isTokenValid } = this.#parts
     const now = env.clock.now()
     const isRevoked = known.tokenHash !== undefined && !isTokenValid(known.tokenHash)
     if (now >= endOf(known) || isRevoked) throw sessionEnded()
-    if (now - known.usedAt >= TOUCH_MS) this.#touch(key, known, now)
-    return known.caller
+    if (now - known.usedAt < TOUCH_MS) return known.caller
+    return this.#touch(key, known, now).then(() => known.caller)
   }
 
   /** Writes the time of use. The write is conditional, so it cannot bring back a session that was ended meanwhile. */
-  #touch(key: string, known: Known, now: number): void {
+  async #touch(key: string, known: Known, now: number): Promise<void> {
     const { records, env } = this.#parts
     const { caller, expiresAt, tokenHash, text: before } = known
     const stored: Stored = { caller, expiresAt, usedAt: now, ...(tokenHash !== undefined && { tokenHash }) }
     const text = JSON.stringify(stored)
     // At once, so that the requests of this moment do not all write.
     Object.assign(known, { usedAt: now, text })
-    records.replace(key, before, text, endOf(stored)).then(
-      (written) => {
-        if (!written) this.#known.delete(key)
-      },
-      (err: unknown) => {
-        this.#known.delete(key)
-        env.log.warn({ err }, 'could not write that a session of the console is in use')
-      },
-    )
+    try {
+      // Another node may have written its own time of use.
+      if (!(await records.replace(key, before, text, endOf(stored)))) this.#known.delete(key)
+    } catch (err) {
+      this.#known.delete(key)
+      env.log.warn({ err }, 'could not write that a session of the console is in use')
+    }
   }
 
   #key(token: string): string {

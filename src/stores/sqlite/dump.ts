@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Instance } from '../../core/call/instance.ts'
 import type { Alias } from '../../core/ports/store.ts'
-import type { DumpedRecord, Page, StoreDump } from '../../core/ports/store-dump.ts'
+import type { CallAttempts, DumpedRecord, Page, StoreDump } from '../../core/ports/store-dump.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 
 interface AliasRow {
@@ -27,6 +27,21 @@ export function prepareDump(db: Database, decode: Decode, now: () => number): St
       const sql = 'SELECT * FROM instances WHERE ref > ? ORDER BY ref LIMIT ?'
       const rows = prepare<[number, number], InstanceRow>(sql).all(after, limit)
       return pageOf(rows.map(decode), limit, rows.at(-1)?.ref)
+    },
+
+    async attempts(limit, after = -1): Promise<Page<CallAttempts>> {
+      const sql = `SELECT ref, id, past, begun_at FROM instances
+        WHERE ref > ? AND (past IS NOT NULL OR begun_at IS NOT NULL) ORDER BY ref LIMIT ?`
+      const rows = prepare<[number, number], Pick<InstanceRow, 'ref' | 'id' | 'past' | 'begun_at'>>(sql).all(
+        after,
+        limit,
+      )
+      const items = rows.map(({ id, past, begun_at: at }) => ({
+        id,
+        past: JSON.parse(`[${past ?? ''}]`),
+        ...(at !== null && { begunAt: at }),
+      }))
+      return pageOf(items, limit, rows.at(-1)?.ref)
     },
 
     /** `after` counts aliases: the table has no number of its own, and is small. */

@@ -1,12 +1,11 @@
 /** A server with two tenants, people with single scopes, and operations that fail until they are mended. */
-import { join } from 'node:path'
 import { createToken, Fault, operation, type ServerOptions } from 'callplane'
 import { expect } from 'vitest'
 import type { CallFilter } from '../../../src/core/ports/call-list.ts'
 import type { OpenStore, Store } from '../../../src/core/ports/store.ts'
 import type { DeadLetterPage } from '../../../src/engine/admin/dead-letters/list.ts'
-import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
-import { type Answered, startSite, temporaryFolder } from '../server.ts'
+import { inSqlite, type NewPlace } from '../places.ts'
+import { type Answered, type Site, startSite } from '../server.ts'
 
 function person(subject: string, scopes: readonly string[], tenant = 'main') {
   const { token, hash } = createToken()
@@ -14,11 +13,12 @@ function person(subject: string, scopes: readonly string[], tenant = 'main') {
   return { headers: { Authorization: `Bearer ${token}` }, entry }
 }
 
-export async function openWorks(options: Partial<ServerOptions> = {}) {
+/** The people and the operations. Several servers can have the same shop. */
+export function createShop() {
   const people = {
     ada: person('ada', []),
     bob: person('bob', []),
-    reader: person('reader', ['callplane:read']),
+    reader: person('reader', ['callplane:read', 'callplane:metrics']),
     operator: person('operator', ['callplane:operate', 'callplane:read', 'callplane:approve']),
     replayer: person('replayer', ['callplane:replay', 'callplane:read', 'callplane:approve']),
     stranger: person('stranger', ['callplane:admin'], 'elsewhere'),
@@ -49,35 +49,24 @@ export async function openWorks(options: Partial<ServerOptions> = {}) {
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
   })
   const tokens = Object.values(people).map(({ entry }) => entry)
-  const data = options.data ?? temporaryFolder()
-  let store: Store | undefined
-  const open: OpenStore = async ({ clock, log }) => {
-    store = createSqliteStore({ file: join(data, 'calls.db'), clock, log })
-    return store
-  }
-  const site = await startSite({ operations: [pay, refuse, stay], auth: { tokens }, store: open, ...options, data })
-  type Name = keyof typeof people
-  let keys = 0
+  return { people, runs, state, operations: [pay, refuse, stay], auth: { tokens } }
+}
+
+type Shop = ReturnType<typeof createShop>
+type Name = keyof Shop['people']
+
+/** What the people of the shop do at one server. */
+export function workAt(site: Pick<Site, 'call' | 'ended'>, { people }: Pick<Shop, 'people'>) {
   const as = (who: Name, op: string, given: object = {}, ctx: object = {}): Promise<Answered> =>
-    site.call(op, given, { idempotencyKey: `key-${++keys}`, ...ctx }, { headers: people[who].headers })
-  const ended = (who: Name, requestId: string) => site.ended(requestId, people[who].headers)
+    site.call(op, given, { idempotencyKey: crypto.randomUUID(), ...ctx }, { headers: people[who].headers })
+  const endedOf = (who: Name, requestId: string) => site.ended(requestId, people[who].headers)
   return {
-    ...site,
-    people,
-    runs,
-    state,
     as,
-    /** The ids of the calls of the shop, newest first. */
-    async ids(tenant = 'main', filter: CallFilter = {}): Promise<string[]> {
-      const query = { tenant, filter: { operation: 'v1:shop.*', ...filter }, limit: 5_000, scan: 20_000 }
-      return ((await store?.calls.page(query))?.calls ?? []).map(({ id }) => id)
-    },
-    stored: (id: string) => (store as Store).get(id),
-    endedOf: ended,
+    endedOf,
     /** Makes calls, and waits for their ends. */
     async make(who: Name, op: string, count: number): Promise<void> {
       const made = await Promise.all(Array.from({ length: count }, (_, n) => as(who, op, { n })))
-      await Promise.all(made.map(({ body }) => ended(who, body.requestId)))
+      await Promise.all(made.map(({ body }) => endedOf(who, body.requestId)))
     },
     async dead(who: Name = 'reader', filter: object = {}): Promise<DeadLetterPage> {
       const { body } = await as(who, 'v1:callplane.deadletters.list', filter)
@@ -88,9 +77,47 @@ export async function openWorks(options: Partial<ServerOptions> = {}) {
     async result<T>(who: Name, op: string, given: object, ctx: object = {}): Promise<T> {
       const first = await as(who, op, given, ctx)
       const { body } =
-        first.body.state === 'complete' || first.body.error ? first : await ended(who, first.body.requestId)
+        first.body.state === 'complete' || first.body.error ? first : await endedOf(who, first.body.requestId)
       expect(body.error).toBeUndefined()
       return body.result as T
     },
+  }
+}
+
+export type Works = Awaited<ReturnType<typeof openWorks>>
+
+export async function openWorks(options: Partial<ServerOptions> = {}, newPlace: NewPlace = inSqlite) {
+  const shop = createShop()
+  const place = newPlace()
+  let store: Store | undefined
+  const open: OpenStore = async (parts) => {
+    store = await place.store(parts)
+    return store
+  }
+  const { operations, auth } = shop
+  const site = await startSite({ operations, auth, ...options, data: place.data, store: open })
+  return {
+    ...site,
+    ...shop,
+    ...workAt(site, shop),
+    /** The ids of the calls of the shop, newest first. */
+    async ids(tenant = 'main', filter: CallFilter = {}): Promise<string[]> {
+      const query = { tenant, filter: { operation: 'v1:shop.*', ...filter }, limit: 5_000, scan: 20_000 }
+      return ((await store?.calls.page(query))?.calls ?? []).map(({ id }) => id)
+    },
+    stored: (id: string) => (store as Store).get(id),
+  }
+}
+
+/** The text of a chunked result. */
+export async function chunksOf(site: Pick<Site, 'request'>, requestId: string, headers: Record<string, string>) {
+  let [text, cursor] = ['', '']
+  for (;;) {
+    const query = cursor === '' ? '' : `?cursor=${encodeURIComponent(cursor)}`
+    const response = await site.request(`/ops/${requestId}/chunks${query}`, { headers })
+    const { data = '', cursor: next } = (await response.json()) as { data?: string; cursor?: string | null }
+    text += data
+    if (!next) return text
+    cursor = next
   }
 }

@@ -1,6 +1,6 @@
 /** The calls of a data folder move to Postgres with their ids, all of them or visibly not. */
 import { join } from 'node:path'
-import { createServer, operation, type ServerOptions } from 'callplane'
+import { createServer, Fault, operation, type ServerOptions } from 'callplane'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../src/server/build/environment.ts'
 import { findAdminToken } from '../../../src/server/open/admin-token.ts'
@@ -12,7 +12,7 @@ import { describeWith, postgresServer, s3Server } from '../../engines/engines.ts
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
 import { REGION } from '../../engines/seaweedfs.ts'
 import { useSeaweedFs } from '../../objects/s3/server/bucket.ts'
-import { createGate, startSite, temporaryFolder } from '../../scenarios/server.ts'
+import { createGate, type Site, startSite, temporaryFolder } from '../../scenarios/server.ts'
 
 const KILL_AT = join(import.meta.dirname, 'kill-at.ts')
 const LINES = ['grüße,b\n', 'c,d\n'].map((line) => line.repeat(20))
@@ -30,6 +30,15 @@ const common: Pick<ServerOptions, 'policy' | 'sizes' | 'work'> = {
   sizes: { chunkBytes: 53 },
   work: { stopGraceMs: 10 },
 }
+
+const flaky = operation('v1:flaky', {
+  model: 'async',
+  retry: { attempts: 3, backoffMs: 1 },
+  run: (_args, ctx) => {
+    if (ctx.attempt < 3) ctx.fail('DOWN', 'The wire is down.', { retryable: true })
+    return 'up'
+  },
+})
 
 /** A data folder with calls of every kind, and no server. */
 async function fillFolder(): Promise<string> {
@@ -103,6 +112,79 @@ describeWith(postgresServer, 'a move to Postgres', () => {
     expect(open.map(({ body }) => body.result)).toEqual([2, 1, 'approved'])
     expect(new Set(entries?.map(({ id }) => id)).size).toBeGreaterThanOrEqual(35)
     expect(secrets.stdout).toBe('token\n')
+  }, 60_000)
+
+  test('brings the attempts of calls, dead letters, and what operators did about them', async () => {
+    const broken = operation('v1:broken', {
+      model: 'async',
+      run: () => {
+        throw new Fault('upstream', 'The bank is away.', { code: 'BANK_AWAY' })
+      },
+    })
+    const all = { ...common, operations: [flaky, broken] }
+    const before = await startSite(all)
+    const { data } = before
+    const headers = { Authorization: `Bearer ${findAdminToken(data)}` }
+    const ask = async (site: Pick<Site, 'call' | 'ended'>, name: string, args: object) => {
+      const { body } = await site.call(
+        `v1:callplane.${name}`,
+        args,
+        { idempotencyKey: crypto.randomUUID() },
+        { headers },
+      )
+      const ended = body.state !== 'complete' && !body.error ? (await site.ended(body.requestId, headers)).body : body
+      expect(ended.error).toBeUndefined()
+      return ended.result as Record<string, unknown>
+    }
+    /** All calls with their timelines, and the dead letters. */
+    const seen = async (site: Pick<Site, 'call' | 'ended'>) => {
+      const { calls } = (await ask(site, 'calls.list', { limit: 200 })) as {
+        calls: { id: string; operation: string }[]
+      }
+      const ours = calls.filter(({ operation: name }) => !name.startsWith('v1:callplane.'))
+      const details = await Promise.all(ours.map(({ id }) => ask(site, 'calls.get', { id })))
+      return { details, dead: await ask(site, 'deadletters.list', {}) }
+    }
+    for (const id of ['f1', 'b1', 'b2', 'b3']) {
+      await before.call(id.startsWith('f') ? 'v1:flaky' : 'v1:broken', {}, { requestId: id })
+      await before.ended(id)
+    }
+    const [first, second] = ((await ask(before, 'deadletters.list', {})) as { calls: { id: string }[] }).calls
+    await ask(before, 'deadletters.dismiss', { ids: [first?.id], why: 'known' })
+    await ask(before, 'calls.replay', { ids: [second?.id], as: 'owner', why: 'again' })
+    await expect.poll(async () => ((await seen(before)).dead.calls as unknown[]).length).toBe(2)
+    const here = await seen(before)
+    await before.close()
+
+    const moved = await moveStore(optionsFor(data, 'histories'))
+    const after = await startSite({ ...all, data, store: { url: database.url, schema: 'histories' } })
+
+    expect(moved.histories).toBeGreaterThan(0)
+    expect(await seen(after)).toEqual(here)
+    const timelines = here.details.map(({ attempts }) =>
+      (attempts as { outcome: string }[]).map(({ outcome }) => outcome),
+    )
+    expect(timelines).toContainEqual(['failed', 'failed', 'complete'])
+  }, 60_000)
+
+  test('is refused if the attempts of a call differ in the target', async () => {
+    const site = await startSite({ ...common, operations: [flaky] })
+    await site.call('v1:flaky', {}, { requestId: 'f1' })
+    await site.ended('f1')
+    await site.close()
+    const options = optionsFor(site.data, 'attempts')
+    const stop = () => {
+      throw new Error('interrupted')
+    }
+    await expect(moveStore({ ...options, progress: stop })).rejects.toThrow('interrupted')
+    await database.query(`CREATE FUNCTION attempts.forget() RETURNS trigger LANGUAGE plpgsql
+      AS $$ BEGIN NEW.past = NULL; RETURN NEW; END $$`)
+    await database.query(`CREATE TRIGGER forget BEFORE UPDATE ON attempts.calls_1
+      FOR EACH ROW EXECUTE FUNCTION attempts.forget()`)
+
+    await expect(moveStore(options)).rejects.toMatchObject({ code: 'MOVE_DIFFERS' })
+    await database.query('DROP FUNCTION attempts.forget() CASCADE')
+    expect((await moveStore(options)).histories).toBe(1)
   }, 60_000)
 
   test('that is interrupted keeps servers away, and is finished by the next one', async () => {

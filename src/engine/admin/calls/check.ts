@@ -1,21 +1,25 @@
 /** Tells a caller what a call would get, without making it. */
 import { type Caller, ownerOf } from '../../../core/call/caller.ts'
+import { fingerprintOf, storedFingerprint } from '../../../core/call/fingerprint.ts'
+import type { Instance } from '../../../core/call/instance.ts'
 import type { JsonObject, JsonValue } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { isKeyed } from '../../../core/operation/keyed.ts'
 import type { Operation, OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
-import type { Clock } from '../../../core/ports/runtime.ts'
+import type { Clock, Environment } from '../../../core/ports/runtime.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import type { Checking, MediaNote, Problem } from '../../admit/checking.ts'
+import { keyReused } from '../../record/repeats.ts'
 import type { Registry } from '../../registry.ts'
 import { MAX_PAGE, record, TEXT } from '../shapes.ts'
 
 export interface CheckParts {
   registry: Pick<Registry, 'resolve'>
   checking: Checking
-  store: Pick<Store, 'calls'>
+  store: Pick<Store, 'calls' | 'get'>
   clock: Clock
+  env: Pick<Environment, 'digest'>
 }
 
 interface CheckArgs {
@@ -73,34 +77,48 @@ export function checkCall(parts: () => CheckParts): OperationDefinition {
       required: ['valid', 'errors', 'verdict', 'missing', 'effects', 'risk'],
     }),
     async run({ op, args, media = [], key }, { caller }) {
-      const { registry, checking, clock, store } = parts()
-      const found = registry.resolve(op, clock.now())
-      const { errors, refusal, ...seen } = await checking.check(found, caller, { op, args, media })
-      const joined = key === undefined ? undefined : await joinedBy(store, caller, found, key)
+      const all = parts()
+      const found = all.registry.resolve(op, all.clock.now())
+      const { errors, refusal, ...seen } = await all.checking.check(found, caller, { op, args, media })
+      const holder = key === undefined ? undefined : await holderOf(all, caller, found, key)
+      const isOther = holder !== undefined && hasOtherInput(all, holder, caller, { op, args, media })
+      const refused = refusal ?? (isOther ? keyReused(found) : undefined)
       return {
         valid: errors.length === 0,
         errors,
         ...seen,
-        ...(joined !== undefined && { wouldJoin: joined }),
+        ...(holder && !isOther && { wouldJoin: holder.id }),
         effects: effectsOf(found),
         risk: found.risk,
-        ...(refusal && { refusal: refusalOf(refusal) }),
+        ...(refused && { refusal: refusalOf(refused) }),
       }
     },
   })
 }
 
 /** The caller's call of the same operation with this key. */
-async function joinedBy(
-  { calls }: Pick<Store, 'calls'>,
+async function holderOf(
+  { store }: Pick<CheckParts, 'store'>,
   caller: Caller,
   of: Operation,
   idempotencyKey: string,
-): Promise<string | undefined> {
+): Promise<Instance | undefined> {
   if (!isKeyed(of)) return undefined
   const filter = { owner: ownerOf(caller), operation: of.name.full, idempotencyKey }
-  const page = await calls.page({ tenant: caller.tenant, filter, limit: 1, scan: MOST_LOOKED_AT })
-  return page.calls[0]?.id
+  const page = await store.calls.page({ tenant: caller.tenant, filter, limit: 1, scan: MOST_LOOKED_AT })
+  const [first] = page.calls
+  return first && store.get(first.id)
+}
+
+/** The bytes of attachments are not known here, so a call with attachments counts as the same. */
+function hasOtherInput(
+  { env }: Pick<CheckParts, 'env'>,
+  holder: Instance,
+  caller: Caller,
+  { op, args, media }: Required<Pick<CheckArgs, 'op' | 'args' | 'media'>>,
+): boolean {
+  if (media.length > 0) return false
+  return storedFingerprint(env.digest, holder) !== fingerprintOf(env.digest, { operation: op, args, media: [], caller })
 }
 
 function refusalOf({

@@ -3,11 +3,13 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Instance } from '../../../core/call/instance.ts'
 import { canonicalJson, type JsonValue } from '../../../core/json.ts'
 import type { Alias, AuditEntry, Store } from '../../../core/ports/store.ts'
-import type { StoreDump } from '../../../core/ports/store-dump.ts'
+import type { CallAttempts, StoreDump } from '../../../core/ports/store-dump.ts'
 import { entriesOf, pagesOf, recordsOf } from './copy.ts'
 
 export interface Check {
   calls: number
+  /** Calls with a history of attempts. */
+  histories: number
   aliases: number
   records: number
   auditEntries: number
@@ -17,18 +19,21 @@ export interface Check {
 
 const PAGE = 500
 
-/** In the order of the keys. */
-export type ReadExpiries = (keys: readonly string[]) => Promise<readonly (number | undefined)[]>
+/** What the store's own port does not tell about the target. In the order of the keys and of the ids. */
+export interface TargetReads {
+  expiriesOf(keys: readonly string[]): Promise<readonly (number | undefined)[]>
+  attemptsOf(ids: readonly string[]): Promise<readonly (CallAttempts | undefined)[]>
+}
 
-/** `undefined` if they differ. `expiriesOf` reads when records of the target expire. */
+/** `undefined` if they differ. */
 export async function compareStores(
   source: Store & { dump: StoreDump },
   target: Store,
-  expiriesOf: ReadExpiries,
+  { expiriesOf, attemptsOf }: TargetReads,
 ): Promise<Check | undefined> {
   const { dump } = source
   const [here, there] = [createHash('sha256'), createHash('sha256')]
-  const counts = { calls: 0, aliases: 0, records: 0, auditEntries: 0 }
+  const counts = { calls: 0, histories: 0, aliases: 0, records: 0, auditEntries: 0 }
   const compare = (what: keyof typeof counts, mine: readonly unknown[], theirs: readonly unknown[]) => {
     counts[what] += mine.length
     add(here, mine)
@@ -36,6 +41,8 @@ export async function compareStores(
   }
   for await (const items of pagesOf((after) => dump.calls(PAGE, after)))
     compare('calls', items, await Promise.all(items.map(({ id }) => target.get(id))))
+  for await (const items of pagesOf((after) => dump.attempts(PAGE, after)))
+    compare('histories', items, await attemptsOf(items.map(({ id }) => id)))
   for await (const items of pagesOf((after) => dump.aliases(PAGE, after))) {
     // Only those that callers can still use are found.
     const alive = items.filter(({ expiresAt }) => expiresAt > target.now())

@@ -1,8 +1,8 @@
-/** Copies calls, aliases, records and audit entries from one store to another, through the ports alone. */
+/** Copies calls with their attempts, aliases, records and audit entries from one store to another. */
 import type { Instance } from '../../../core/call/instance.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Acceptance, Store } from '../../../core/ports/store.ts'
-import type { Page, StoreDump } from '../../../core/ports/store-dump.ts'
+import type { CallAttempts, Page, StoreDump } from '../../../core/ports/store-dump.ts'
 import { isOwnRecord } from '../../open/moving.ts'
 
 /** Rows that are read and written together. The target puts them into a few statements. */
@@ -10,7 +10,15 @@ const PAGE = 500
 
 type Progress = (what: string, count: number) => void
 
-export async function copyStore(source: Store & { dump: StoreDump }, target: Store, progress: Progress): Promise<void> {
+/** Adds the attempts to calls of the target. The store's own port cannot: a store writes attempts as they happen. */
+export type WriteAttempts = (all: readonly CallAttempts[]) => Promise<void>
+
+export async function copyStore(
+  source: Store & { dump: StoreDump },
+  target: Store,
+  writeAttempts: WriteAttempts,
+  progress: Progress,
+): Promise<void> {
   const { dump } = source
   let count = 0
   const step = (what: string, items: number) => {
@@ -20,6 +28,11 @@ export async function copyStore(source: Store & { dump: StoreDump }, target: Sto
   for await (const items of pagesOf((after) => dump.calls(PAGE, after))) {
     await Promise.all(items.map(async (instance) => requireOurs(await target.accept(instance), instance)))
     step('calls', items.length)
+  }
+  count = 0
+  for await (const items of pagesOf((after) => dump.attempts(PAGE, after))) {
+    await writeAttempts(items)
+    step('calls with attempts', items.length)
   }
   count = 0
   for await (const items of pagesOf((after) => dump.aliases(PAGE, after))) {

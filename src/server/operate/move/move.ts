@@ -92,13 +92,17 @@ async function claimTarget(target: Store, isEmpty: boolean, mark: Mark): Promise
 
 async function moveInto(source: Source, target: Store, options: MoveOptions): Promise<Moved> {
   const { progress, schema, from } = options
-  await copyStore(source, target, progress)
+  const { readAttempts, writeAttempts } = await import('../../../stores/postgres/operate/attempt-histories.ts')
+  const { readExpiries } = await import('../../../stores/postgres/operate/record-expiries.ts')
+  await copyStore(source, target, (all) => writeAttempts(options.to, schema, all), progress)
   const bucket = options.objects === undefined ? undefined : await openBucket(options.objects, options.env)
   try {
     const files = createFileObjects({ folder: join(from, 'objects'), clock: systemClock })
     const objects = bucket ? await copyObjects(source.dump, files, bucket, progress) : 0
-    const { readExpiries } = await import('../../../stores/postgres/operate/record-expiries.ts')
-    const check = await compareStores(source, target, (keys) => readExpiries(options.to, schema, keys))
+    const check = await compareStores(source, target, {
+      expiriesOf: (keys) => readExpiries(options.to, schema, keys),
+      attemptsOf: (ids) => readAttempts(options.to, schema, ids),
+    })
     if (!check) throw differs('Some calls, records or audit entries differ.', schema)
     return { ...check, objects }
   } finally {

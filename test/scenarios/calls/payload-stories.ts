@@ -1,0 +1,174 @@
+/** Arguments and results are shown to those who may see them, without secrets, and every time is in the audit trail. */
+import { operation } from 'callplane'
+import { expect, test } from 'vitest'
+import { oxpClient } from '../oxp.ts'
+import type { NewPlace } from '../places.ts'
+import { type Office, openOffice } from './office.ts'
+
+interface Payload {
+  part: string
+  mediaType: string
+  bytes: number
+  offset: number
+  text: string
+  complete: boolean
+  redactions: string[]
+}
+
+const SECRET = 'sk-very-secret-value-123'
+
+const keep = operation('v1:notes.keep', {
+  model: 'async',
+  args: {
+    type: 'object',
+    properties: {
+      note: { type: 'string' },
+      password: { type: 'string', format: 'password' },
+      people: { type: 'array', items: { $ref: '#/$defs/person' } },
+    },
+    $defs: {
+      person: {
+        type: 'object',
+        properties: { name: { type: 'string' }, 'a/pin': { type: 'integer', writeOnly: true } },
+      },
+    },
+  },
+  run: ({ note }) => ({ kept: note }),
+})
+const fail = operation('v1:notes.fail', {
+  model: 'async',
+  retry: { attempts: 1 },
+  run: (_, ctx) => ctx.fail('FULL', 'The book is full.', { details: { pages: 7 } }),
+})
+
+const payload = (office: Office, id: string, part: string, more: object = {}) =>
+  office.read<Payload>('viewer', 'calls.payload', { id, part, ...more })
+
+export function payloadStories(newPlace: NewPlace): void {
+  test('the parts of a call are JSON text, and a part that it does not have is not found', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep, fail] })
+    await office.done('ada', 'v1:notes.keep', 'r1', { note: 'milk' })
+    await office.done('ada', 'v1:notes.fail', 'r2')
+    const [kept, failed] = [await office.idOf('r1'), await office.idOf('r2')]
+
+    const args = await payload(office, kept, 'args')
+    const error = await payload(office, failed, 'error')
+    const none = await office.as('viewer', 'v1:callplane.calls.payload', { id: kept, part: 'error' })
+
+    expect(args).toEqual({
+      ...{ part: 'args', mediaType: 'application/json', bytes: 15, offset: 0 },
+      ...{ text: '{"note":"milk"}', complete: true, redactions: [] },
+    })
+    expect((await payload(office, kept, 'result')).text).toBe('{"kept":"milk"}')
+    expect(JSON.parse(error.text)).toMatchObject({ code: 'FULL', message: 'The book is full.', details: { pages: 7 } })
+    expect(none.body.error?.code).toBe('NOT_FOUND')
+  })
+
+  test('only the scope callplane:payloads shows payloads, or finds a call by them', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    await office.done('ada', 'v1:notes.keep', 'r1', { note: 'Milk' })
+    const id = await office.idOf('r1')
+
+    const shown = await office.as('reader', 'v1:callplane.calls.payload', { id, part: 'args' })
+    const searched = await office.as('reader', 'v1:callplane.calls.list', { text: 'milk' })
+    const counted = await office.as('reader', 'v1:callplane.calls.count', { text: 'milk' })
+
+    expect(shown.body.error?.code).toBe('UNKNOWN_OP')
+    for (const { body } of [searched, counted]) {
+      expect(body.error?.code).toBe('INSUFFICIENT_SCOPE')
+      expect(body.error?.message).toContain('callplane:payloads')
+    }
+    expect((await office.list({ text: 'mILK' }, 'viewer')).calls).toHaveLength(1)
+    expect((await office.list({ text: '%' }, 'viewer')).calls).toHaveLength(0)
+    expect(await office.read('viewer', 'calls.count', { text: 'milk', by: 'owner' })).toEqual({
+      total: 1,
+      capped: false,
+      groups: [{ value: 'callplane|ada', count: 1 }],
+    })
+  })
+
+  test('every reveal is in the audit trail, with the person, the call and the part, and nothing else is', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    await office.done('ada', 'v1:notes.keep', 'r1', { note: 'milk' })
+    const id = await office.idOf('r1')
+    await payload(office, id, 'args')
+    await payload(office, id, 'result')
+    await office.as('viewer', 'v1:callplane.calls.payload', { id, part: 'error' })
+    await office.read('viewer', 'calls.get', { id })
+
+    const { entries } = await office.read<{ entries: object[] }>('viewer', 'audit.list', {
+      operation: 'v1:callplane.calls.payload@1.0.0',
+    })
+
+    expect(entries).toMatchObject([
+      { owner: 'callplane|viewer', outcome: 'complete', verdict: 'allow', about: { call: id, part: 'result' } },
+      { owner: 'callplane|viewer', outcome: 'complete', verdict: 'allow', about: { call: id, part: 'args' } },
+    ])
+    expect(JSON.stringify(entries)).not.toContain('milk')
+  })
+
+  test('fields that the schema marks as sensitive are hidden, and are no way to find a call', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    const people = [{ name: 'Ada', 'a/pin': 12345678 }, { name: 'Bob' }]
+    await office.done('ada', 'v1:notes.keep', 'r1', { note: 'milk', password: 'open sesame', people })
+
+    const { text, redactions } = await payload(office, await office.idOf('r1'), 'args')
+
+    expect(JSON.parse(text)).toEqual({
+      note: 'milk',
+      password: '[redacted]',
+      people: [{ name: 'Ada', 'a/pin': '[redacted]' }, { name: 'Bob' }],
+    })
+    expect(redactions).toEqual(['/password', '/people/0/a~1pin'])
+    expect((await office.list({ text: 'sesame' }, 'viewer')).calls).toEqual([])
+    expect(await office.read('viewer', 'calls.count', { text: '123456' })).toMatchObject({ total: 0 })
+    expect((await office.list({ text: 'ada' }, 'viewer')).calls).toHaveLength(1)
+  })
+
+  test('a secret that came with a call is hidden by its value, wherever else it was sent', async () => {
+    const use = operation('v1:secret.use', {
+      model: 'async',
+      requires: { secrets: ['api'] },
+      run: (_, ctx) => ctx.secret('api').length,
+    })
+    const office = await openOffice({ ...newPlace(), operations: [use] })
+    const context = { secrets: [{ id: 'api', value: SECRET }] }
+    const input = { url: `https://example.org/?key=${SECRET}` }
+    await oxpClient(office.url).call('secret.use', input, { context }, office.headersOf('ada'))
+
+    const [call] = (await office.list()).calls
+    const { text, redactions } = await payload(office, call?.id ?? '', 'args')
+
+    expect(JSON.parse(text)).toEqual({ url: 'https://example.org/?key=[redacted]' })
+    expect(redactions).toEqual(['/url'])
+    expect((await office.list({ text: 'sk-very' }, 'viewer')).calls).toEqual([])
+  })
+
+  test('a large part comes in slices that end between characters', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    const note = 'aé漢😀'.repeat(400)
+    await office.done('ada', 'v1:notes.keep', 'r1', { note })
+    const id = await office.idOf('r1')
+    let text = ''
+    let offset = 0
+    let last: Payload
+    do {
+      last = await payload(office, id, 'args', { offset, bytes: 999 })
+      expect(last.offset).toBe(offset)
+      text += last.text
+      offset += Buffer.byteLength(last.text)
+    } while (!last.complete)
+
+    expect(JSON.parse(text)).toEqual({ note })
+    expect(last.bytes).toBe(Buffer.byteLength(text))
+    // From the middle of a character.
+    const start = text.indexOf('é')
+    expect(
+      await payload(office, id, 'args', { offset: Buffer.byteLength(text.slice(0, start)) + 1, bytes: 4 }),
+    ).toMatchObject({
+      offset: Buffer.byteLength(text.slice(0, start)),
+      text: 'é',
+    })
+    expect(await payload(office, id, 'args', { offset: 10 ** 9 })).toMatchObject({ text: '', complete: true })
+  })
+}
