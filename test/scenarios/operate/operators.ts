@@ -11,7 +11,7 @@ import { type Answered, startSite, temporaryFolder } from '../server.ts'
 function person(subject: string, scopes: readonly string[], tenant = 'main') {
   const { token, hash } = createToken()
   const entry = { hash, kind: 'bearer' as const, subject, scopes, tenant }
-  return { headers: { Authorization: `Bearer ${token}` }, entry }
+  return { token, headers: { Authorization: `Bearer ${token}` }, entry }
 }
 
 export async function openWorks(options: Partial<ServerOptions> = {}) {
@@ -21,6 +21,7 @@ export async function openWorks(options: Partial<ServerOptions> = {}) {
     reader: person('reader', ['callplane:read']),
     operator: person('operator', ['callplane:operate', 'callplane:read', 'callplane:approve']),
     replayer: person('replayer', ['callplane:replay', 'callplane:read', 'callplane:approve']),
+    auditor: person('auditor', ['callplane:read', 'callplane:payloads']),
     stranger: person('stranger', ['callplane:admin'], 'elsewhere'),
   }
   const runs: { by: string; args: unknown }[] = []
