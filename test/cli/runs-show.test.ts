@@ -99,7 +99,8 @@ test('hostile text reaches a program unchanged, and no terminal', async () => {
     run: (_, ctx) => ctx.fail('NO', HOSTILE),
   })
   const desk = await openDesk({ operations: [echo, fail] })
-  await desk.make('ada', 'v1:shop.echo', 1)
+  const { body } = await desk.as('ada', 'v1:shop.echo', {}, { sessionId: HOSTILE })
+  await desk.endedOf('ada', body.requestId)
   await desk.make('ada', 'v1:shop.fail', 1)
   const [failed = '', echoed = ''] = await desk.ids()
 
@@ -112,13 +113,15 @@ test('hostile text reaches a program unchanged, and no terminal', async () => {
     await desk.run('auditor', ['runs', `owner:"${HOSTILE}"`], { tty: true }),
     await desk.run('auditor', ['runs', `what:${HOSTILE}`], { tty: true }),
     await desk.run('auditor', ['runs', 'show', HOSTILE], { tty: true }),
+    await desk.run('auditor', ['runs', '--follow', HOSTILE], { tty: true }),
   ]
 
+  expect(program?.call).toMatchObject({ sessionId: HOSTILE })
   expect(program?.result).toEqual({ [HOSTILE]: HOSTILE })
   for (const { stdout, stderr } of texts) {
     expect(stdout).not.toMatch(ACTING)
     expect(stderr).not.toMatch(ACTING)
   }
   // A line break of the text begins no line of the output.
-  expect(texts[2]?.stdout).not.toMatch(/^v1:fake/m)
+  for (const { stdout } of texts) expect(stdout).not.toMatch(/^v1:fake/m)
 })

@@ -1,6 +1,10 @@
 /** An operator lists, counts, follows and cancels calls from the command line. */
-import { expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
 import { linesIn, openDesk } from './desk.ts'
+import { runCommand } from './streams.ts'
 
 test('runs prints a table on a terminal and JSON lines for a program, newest first', async () => {
   const desk = await openDesk()
@@ -19,7 +23,7 @@ test('runs prints a table on a terminal and JSON lines for a program, newest fir
   ])
   expect(lines.map(({ id }) => id)).toEqual(await desk.ids())
   expect(shown.stdout).toMatch(/^ID +STATE +AGE +TOOK +TRIES +OPERATION +CODE +CALLER\n/)
-  expect(shown.stdout).toMatch(/\n[\da-f-]{36} +error +\S+ +\S+ +1 +v1:shop\.pay +BANK_AWAY +callplan…\n/)
+  expect(shown.stdout).toMatch(/\n[\da-f-]{36} +error +\S+ +\S+ +1 +v1:shop\.pay +BANK_AWAY +callpl\S+\n/)
   expect(linesIn(forced)).toEqual(lines)
 })
 
@@ -103,6 +107,7 @@ test('many pages are read up to the limit, and a search that the server stopped 
 
 test('follow shows calls as they begin and end, each state once', async () => {
   const desk = await openDesk()
+  await desk.make('ada', 'v1:shop.pay', 1)
   await desk.make('ada', 'v1:shop.refuse', 1)
   const ending = new AbortController()
   const seen: string[] = []
@@ -111,21 +116,45 @@ test('follow shows calls as they begin and end, each state once', async () => {
   const onOutput = (text: string) => {
     seen.push(text)
     begun.resolve()
-    if (text.includes('BANK_AWAY')) ended.resolve()
+    if (text.includes('callplane|bob') && text.includes('BANK_AWAY')) ended.resolve()
   }
 
   const following = desk.run('reader', ['runs', '--follow', 'op:v1:shop.*'], { onOutput, signal: ending.signal })
   await begun.promise
-  await desk.make('ada', 'v1:shop.pay', 1)
+  await desk.make('bob', 'v1:shop.pay', 1)
   await Promise.race([ended.promise, following])
   ending.abort()
   const done = await following
 
-  const shown = linesIn(done).map(({ operation, state }) => `${operation} ${state}`)
+  const shown = linesIn(done).map(({ operation, owner, state }) => `${operation} ${owner} ${state}`)
   expect(done.code).toBe(130)
-  expect(shown[0]).toBe('v1:shop.refuse error')
-  expect(shown.at(-1)).toBe('v1:shop.pay error')
+  // Oldest first.
+  expect(shown.slice(0, 2)).toEqual(['v1:shop.pay callplane|ada error', 'v1:shop.refuse callplane|ada error'])
+  expect(shown.at(-1)).toBe('v1:shop.pay callplane|bob error')
   expect(new Set(shown).size).toBe(shown.length)
+})
+
+test('follow shows a change that is told twice once, and says when changes may be missing', async () => {
+  const ending = new AbortController()
+  const call = { id: 'one', state: 'complete', operation: 'v1:shop.pay' }
+  const told = { events: [{ kind: 'call', id: 'one' }] }
+  const waits = [
+    { events: [], next: 'a' },
+    { ...told, next: 'b' },
+    { ...told, next: 'c', reset: true },
+  ]
+  const url = await serveResults((op) => {
+    if (op === 'v1:callplane.calls.list') return { calls: [], complete: true }
+    if (op === 'v1:callplane.calls.get') return { call }
+    if (waits.length === 0) ending.abort()
+    return waits.shift()
+  })
+
+  const done = await runCommand(['runs', '--follow', '--url', url], { signal: ending.signal })
+
+  expect(done.code).toBe(130)
+  expect(linesIn(done)).toEqual([call])
+  expect(done.stderr).toBe('Some changes may be missing here. List the calls again to see all of them.\n')
 })
 
 test('a call is canceled once, and one that has ended is skipped with exit 1', async () => {
@@ -157,3 +186,20 @@ test('a filter cancels the calls that it was counted for', async () => {
   expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('matches 3 calls, not 2') })
   expect(linesIn(sure).map(({ done }) => done)).toEqual([true, true, true])
 })
+
+/** A server that gives each operation the result that the test says. */
+async function serveResults(resultOf: (op: string) => object | undefined): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const { op, ctx } = (await json(request)) as { op: string; ctx: { requestId: string } }
+    const result = resultOf(op)
+    if (!result) return
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ requestId: ctx.requestId, state: 'complete', result }))
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
