@@ -4,7 +4,7 @@ import { Fault } from '../core/fault.ts'
 
 export interface CommandIo {
   args: readonly string[]
-  stdin: Readable
+  stdin: Readable & { isTTY?: boolean }
   stdout: Output
   stderr: Output
   env: Record<string, string | undefined>

@@ -4,6 +4,7 @@ import { nearest } from '../core/nearest.ts'
 import { packageVersion } from '../server/build/package-version.ts'
 import { explainFault } from './client/explain-fault.ts'
 import { type Command, type CommandIo, EXIT, exitCodeOf, print, usageFault } from './command.ts'
+import { plainText } from './terminal/text.ts'
 
 interface Entry {
   summary: string
@@ -42,6 +43,18 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   approvals: {
     summary: 'Lists the calls that wait for an approval, and approves or denies them.',
     load: async () => (await import('./commands/approvals.ts')).approvals,
+  },
+  runs: {
+    summary: 'Lists the calls of all callers, shows one, and cancels calls.',
+    load: async () => (await import('./commands/runs.ts')).runs,
+  },
+  replay: {
+    summary: 'Runs ended calls again.',
+    load: async () => (await import('./commands/replay.ts')).replay,
+  },
+  'dead-letters': {
+    summary: 'Lists calls that failed in a tool or in the server, and dismisses them.',
+    load: async () => (await import('./commands/dead-letters.ts')).deadLetters,
   },
   'login-link': {
     summary: 'Prints a link that opens the console of a running server.',
@@ -138,7 +151,8 @@ async function helpOf(name: string): Promise<string> {
 function explain(thrown: unknown, name: string, io: CommandIo, debug: boolean): number {
   const reason = thrown instanceof Error ? thrown.message : String(thrown)
   const fault = Fault.from(thrown, `Unexpected error: ${reason}. Run with --debug to see the stack trace.`)
-  print(io.stderr, `callplane: ${fault.message}`)
+  // A message may quote what was typed, or what a server sent.
+  print(io.stderr, plainText(`callplane: ${fault.message}`))
   if (fault.code === 'USAGE') {
     print(io.stderr, `See: callplane help${Object.hasOwn(COMMANDS, name) ? ` ${name}` : ''}`)
   }

@@ -13,7 +13,10 @@ import { runCommand } from './streams.ts'
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 30_000 })
 
-const COMMANDS = ['serve', 'call', 'ops', 'check', 'conformance', 'doctor', 'migrate', 'move', 'nodes', 'token']
+const COMMANDS = [
+  ...['serve', 'call', 'ops', 'check', 'conformance', 'doctor', 'migrate', 'move', 'nodes', 'token'],
+  ...['runs', 'replay', 'dead-letters'],
+]
 
 test('help names every command, and every command explains itself with an example', async () => {
   const overview = await runCommand(['--help'])

@@ -3,10 +3,12 @@ import { PassThrough, Readable } from 'node:stream'
 import type { Output } from '../../src/cli/command.ts'
 import { run } from '../../src/cli/run.ts'
 
-interface RunOptions {
+export interface RunOptions {
   stdin?: string
   env?: Record<string, string>
   signal?: AbortSignal
+  /** True if a person types the input. */
+  keyboard?: boolean
   /** True if standard error is a terminal. */
   terminal?: boolean
   /** True if standard output is one. */
@@ -20,13 +22,15 @@ export async function runCommand(args: readonly string[], options: RunOptions = 
     stdin = '',
     env = {},
     signal = new AbortController().signal,
+    keyboard = false,
     terminal = false,
     tty = false,
     onOutput,
   } = options
   const [stdout, stderr] = [new Captured(tty), new Captured(terminal)]
   if (onOutput) stdout.on('data', (piece: Buffer) => onOutput(piece.toString('utf8')))
-  const code = await run({ args, stdin: Readable.from([stdin]), stdout, stderr, env, signal })
+  const input = Object.assign(Readable.from([stdin]), { isTTY: keyboard })
+  const code = await run({ args, stdin: input, stdout, stderr, env, signal })
   return { code, stdout: stdout.text, stderr: stderr.text }
 }
 

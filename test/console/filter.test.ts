@@ -2,15 +2,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readAuditFilter } from '../../console/src/filter/audit-filter.ts'
-import { readCallFilter } from '../../console/src/filter/call-filter.ts'
-import {
-  termsOf,
-  termText,
-  toggleTerms,
-  withFixedTimes,
-  withoutTerm,
-  withTerm,
-} from '../../console/src/filter/terms.ts'
+import { toggleTerms, withFixedTimes, withoutTerm, withTerm } from '../../console/src/filter/terms.ts'
+import { readCallFilter } from '../../src/core/filter/call-filter.ts'
+import { termsOf, termText } from '../../src/core/filter/terms.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00Z')
 
@@ -36,6 +30,11 @@ test('what means nothing is named and not sent', () => {
     filter: {},
     unknown: ['state:gone', 'colour:red', 'since:noon', 'op:'],
   })
+  const inherited = 'constructor:x state:constructor'
+  expect(readCallFilter(inherited, NOW)).toEqual({ filter: {}, unknown: inherited.split(' ') })
+  expect(readAuditFilter('constructor:x', NOW)).toEqual({ filter: {}, unknown: ['constructor:x'] })
+  const endless = 'since:99999999999w slow:9999999999999999999w until:+275760-09-13T00:00:00Z'
+  expect(readCallFilter(endless, NOW)).toEqual({ filter: {}, unknown: endless.split(' ') })
   expect(readAuditFilter('verdict:maybe owner:ada', NOW)).toEqual({
     filter: { owner: 'ada' },
     unknown: ['verdict:maybe'],

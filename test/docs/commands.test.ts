@@ -1,11 +1,12 @@
-/** Runs the commands of the README's first screen, of docs/start.md and of the page on policies, as a reader would. */
+/** Runs the commands of the README's first screen, of docs/start.md and of two guides, as a reader would. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { QUICKSTART, type Served, serveProcess, temporaryFolder } from '../cli/processes.ts'
+import { runCommand } from '../cli/streams.ts'
 import { type Block, blocksIn, ROOT, readPage } from './pages.ts'
 import { commandsIn } from './shell.ts'
 import { settingOf } from './typed-blocks.ts'
@@ -99,6 +100,40 @@ test('docs/guides/policy.md shows what the policy test prints', async () => {
   const said = await paste(blocks[at]?.code ?? '', { folder: ROOT, url: SHOWN_URL })
 
   expect(said).toMatch(shown(blocks[at + 1]?.code ?? ''))
+})
+
+test('docs/guides/operating.md shows what an operator sees on a terminal', async () => {
+  const folder = await project()
+  const page = 'docs/guides/operating.md'
+  const blocks = blocksIn(page, readPage(page))
+  let server: Served | undefined
+  let id = ''
+  let compared = 0
+
+  for (const [index, block] of blocks.entries()) {
+    const file = settingOf(block, 'file')
+    if (file) await writeIn(folder, file, block)
+    if (block.language !== 'sh') continue
+    const [words = []] = commandsIn(block.code)
+    if (words[1] === 'serve') {
+      server = await serveProcess(words.slice(2), { cwd: folder })
+      continue
+    }
+    const env = { CALLPLANE_URL: server?.url ?? '', CALLPLANE_DATA: join(folder, '.callplane') }
+    const isOperators = ['runs', 'replay', 'dead-letters', 'approvals', 'nodes'].includes(words[1] ?? '')
+    const args = words.slice(1).map((word) => (word === '$ID' ? id : word))
+    const said = isOperators
+      ? await runCommand(args, { env, tty: true }).then(({ stdout, stderr }) => stdout + stderr)
+      : await paste(block.code, { folder, url: env.CALLPLANE_URL })
+    id = /^[\da-f-]{36}(?= )/m.exec(said)?.[0] ?? id
+    const next = blocks[index + 1]
+    if (next?.language !== '') continue
+    expect(said).toMatch(shown(next.code))
+    compared++
+  }
+
+  expect(compared).toBe(11)
+  expect((await readFile(join(folder, 'failed.csv'), 'utf8')).split('\n')[1]).toContain('BANK_AWAY')
 })
 
 async function writeIn(folder: string, file: string, { code }: Block): Promise<void> {

@@ -23,7 +23,7 @@ function beforeRedirection(words: string[]): string[] {
 }
 
 /** Programs that are not ours. A reader has them, or the page says how to install them. */
-const FOREIGN = new Set(['curl', 'export', 'clang', 'cd', 'git', 'sqlite3'])
+const FOREIGN = new Set(['curl', 'export', 'clang', 'cd', 'git', 'sqlite3', 'touch'])
 
 /** Returns `undefined` if the command exists and has these flags. */
 export async function problemWith(words: readonly string[], scripts: readonly string[]): Promise<string | undefined> {

@@ -1,16 +1,16 @@
 /** The text of a filter as the filter of the audit trail. */
+import { termsOf, timeAt } from '../../../src/core/filter/terms.ts'
 import type { AuditFilter } from '../api/types.ts'
-import { termsOf, timeAt } from './terms.ts'
 
-const KEYS: Readonly<Record<string, keyof AuditFilter>> = {
-  op: 'operation',
-  owner: 'owner',
-  code: 'code',
-  rule: 'rule',
-  verdict: 'verdict',
-  outcome: 'outcome',
-  request: 'requestId',
-}
+const KEYS: ReadonlyMap<string, keyof AuditFilter> = new Map<string, keyof AuditFilter>([
+  ['op', 'operation'],
+  ['owner', 'owner'],
+  ['code', 'code'],
+  ['rule', 'rule'],
+  ['verdict', 'verdict'],
+  ['outcome', 'outcome'],
+  ['request', 'requestId'],
+])
 const TIMES = ['since', 'until'] as const
 const VERDICTS = ['allow', 'deny', 'hold']
 
@@ -20,7 +20,7 @@ export function readAuditFilter(text: string, now: number): { filter: AuditFilte
   for (const { key, value, from, to } of termsOf(text)) {
     const time = TIMES.find((name) => name === key)
     const at = time && timeAt(value, now)
-    const name = KEYS[key]
+    const name = KEYS.get(key)
     const isWrong = name === 'verdict' && !VERDICTS.includes(value)
     if (time && at !== undefined) filter = { ...filter, [time]: at }
     else if (name && !isWrong) filter = { ...filter, [name]: value }

@@ -1,10 +1,11 @@
 /** One field for the whole filter, its terms as chips, and presets. All three change the same text. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { termsOf } from '../../../src/core/filter/terms.ts'
 import { IconButton } from '../design/button.tsx'
 import { Icon } from '../design/icon.tsx'
 import { useKeys } from '../shell/keys.ts'
 import { texts } from '../texts/en/filter.ts'
-import { hasTerms, termsOf, toggleTerms, withoutTerm } from './terms.ts'
+import { hasTerms, toggleTerms, withoutTerm } from './terms.ts'
 import './filter.css'
 
 interface FilterBarProps {

@@ -1,12 +1,12 @@
 /** How the server does: calls, errors, durations, queue and nodes, from samples of every node. */
 import { useQuery } from '@tanstack/preact-query'
 import { useMemo } from 'preact/hooks'
+import { durationMs } from '../../../src/core/filter/terms.ts'
 import type { MetricSeries, NodeView } from '../api/types.ts'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { Segments } from '../design/tabs.tsx'
 import { bytesOf, countOf, durationOf, Time } from '../design/time.tsx'
-import { durationMs } from '../filter/terms.ts'
 import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/health.ts'
 import { Chart, type Line } from './chart.tsx'

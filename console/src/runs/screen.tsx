@@ -1,11 +1,11 @@
 /** All recorded calls: filter, live list, preview, and changes of many at once. */
 import { useQuery } from '@tanstack/preact-query'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { readCallFilter } from '../../../src/core/filter/call-filter.ts'
 import { Button, IconButton, LinkButton } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { countOf } from '../design/time.tsx'
-import { readCallFilter } from '../filter/call-filter.ts'
 import { FilterBar } from '../filter/filter-bar.tsx'
 import { withFixedTimes } from '../filter/terms.ts'
 import { href } from '../routes.ts'

@@ -1,6 +1,8 @@
 /** Calls of the server's own operations, with the administrator's token if no other is named. */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
+import { isOver } from '../../client/judge.ts'
+import type { Envelope } from '../../client/options.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { findAdminToken } from '../../server/open/admin-token.ts'
@@ -28,19 +30,31 @@ function isLocal(url: string): boolean {
   return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
 }
 
-/** `action` completes the message for a credential without the scope: "does not let this credential …". */
+/** For the message to a credential without the scope. */
+export interface Wanted {
+  /** Completes "The server does not let this credential …". */
+  action: string
+  scope: string
+}
+
+/** Calls `v1:callplane.{name}`, and waits for its end. */
 export async function administer(
   server: Remote,
   name: string,
   args: JsonObject,
-  { action, scope }: { action: string; scope: string },
+  { action, scope }: Wanted,
+  { idempotencyKey, onChange }: { idempotencyKey?: string; onChange?(envelope: Envelope): void } = {},
 ): Promise<JsonObject> {
-  const { status, envelope } = await server.send({
+  const first = await server.send({
     operation: `v1:callplane.${name}`,
     args,
-    context: { requestId: randomUUID() },
+    context: { requestId: randomUUID(), idempotencyKey },
     headers: {},
   })
+  const { status } = first
+  const { envelope } = isOver(first.envelope)
+    ? first
+    : await server.calling.finish(first, server.signal, (now) => onChange?.(now.envelope))
   const result = envelope.result as JsonValue | undefined
   if (isJsonObject(result)) return result
   const { code = 'FAILED', message = 'No reason was given.' } = envelope.error ?? {}
@@ -48,5 +62,11 @@ export async function administer(
     throw usageFault(
       `The server does not let this credential ${action}. Use one with the scope ${scope}, or name the data folder of the server with --data.`,
     )
+  if (code === 'INSUFFICIENT_SCOPE') throw usageFault(plainText(message))
   throw new Fault('upstream', plainText(message), { code })
+}
+
+/** The objects in a list of a result. A server of another version may send something else. */
+export function objectsIn(list: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(list) ? list.filter(isJsonObject) : []
 }

@@ -47,7 +47,7 @@ export async function prepareCall(words: CallWords, stdin: CommandIo['stdin']): 
   }
 }
 
-async function readArguments(given: string | undefined, stdin: CommandIo['stdin']): Promise<JsonObject> {
+export async function readArguments(given: string | undefined, stdin: CommandIo['stdin']): Promise<JsonObject> {
   if (given === undefined) return {}
   const source = given === '-' ? 'standard input' : given.startsWith('@') ? given.slice(1) : '--args'
   const json = given === '-' ? await text(stdin) : given.startsWith('@') ? await readText(given.slice(1)) : given

@@ -1,11 +1,17 @@
 /** `callplane approvals`: lists the calls that wait for an approval, and approves or denies them. */
-import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
 import { parseArguments } from '../arguments.ts'
-import { ADMINISTRATION_HELP, ADMINISTRATION_OPTIONS, administer, remoteFor } from '../client/administration.ts'
+import {
+  ADMINISTRATION_HELP,
+  ADMINISTRATION_OPTIONS,
+  administer,
+  objectsIn,
+  remoteFor,
+} from '../client/administration.ts'
 import type { Remote } from '../client/remote.ts'
 import { type Command, type CommandIo, EXIT, type Output, print, usageFault } from '../command.ts'
 import { tableText } from '../terminal/table.ts'
-import { plainText } from '../terminal/text.ts'
+import { jsonText, plainText } from '../terminal/text.ts'
 
 export const approvals: Command = {
   help: `
@@ -68,10 +74,10 @@ async function list({ io, server, values }: Wish): Promise<number> {
   const found: JsonObject[] = []
   for (let after: JsonValue | undefined, more = true; more; more = after !== undefined) {
     const page = await ask(server, 'list', { all: values.all, limit: 200, ...(after !== undefined && { after }) })
-    found.push(...(Array.isArray(page.approvals) ? page.approvals.filter(isJsonObject) : []))
+    found.push(...objectsIn(page.approvals))
     after = page.next
   }
-  if (values.json) print(io.stdout, JSON.stringify(found, null, 2))
+  if (values.json) print(io.stdout, jsonText(found, 2))
   else print(io.stdout, found.length === 0 ? nothing(values.all) : table(found, io.stdout))
   return EXIT.ok
 }
@@ -81,14 +87,14 @@ function nothing(all: boolean): string {
 }
 
 async function show({ io, server, id }: Wish): Promise<number> {
-  print(io.stdout, JSON.stringify(await ask(server, 'get', { id }), null, 2))
+  print(io.stdout, jsonText(await ask(server, 'get', { id }), 2))
   return EXIT.ok
 }
 
 async function decide({ io, server, id, values }: Wish, verdict: 'approve' | 'deny'): Promise<number> {
   const { why } = values
   const decided = await ask(server, 'decide', { id, verdict, ...(why !== undefined && { why }) })
-  if (values.json) print(io.stdout, JSON.stringify(decided, null, 2))
+  if (values.json) print(io.stdout, jsonText(decided, 2))
   else print(io.stdout, plainText(`${nameOf(decided)} for ${decided.caller} is ${outcomeOf(decided, verdict)}.`))
   return EXIT.ok
 }
@@ -110,7 +116,7 @@ function table(found: readonly JsonObject[], output: Output): string {
     String(one.caller),
     String(one.risk),
     String(one.expiresAt),
-    JSON.stringify(one.args),
+    jsonText(one.args),
   ])
   return tableText([['ID', 'STATUS', 'OPERATION', 'CALLER', 'RISK', 'UNTIL', 'ARGUMENTS'], ...rows], output)
 }

@@ -15,7 +15,7 @@ import { REMOTE_HELP, REMOTE_OPTIONS, Remote } from '../client/remote.ts'
 import { streamWays } from '../client/stream-ways.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
 import { createProgressBar } from '../terminal/progress-bar.ts'
-import { plainText } from '../terminal/text.ts'
+import { jsonText, plainText } from '../terminal/text.ts'
 
 export const call: Command = {
   help: `
@@ -205,7 +205,7 @@ class CallCommand {
   }
 
   #say(value: unknown): number {
-    print(this.#io.stdout, JSON.stringify(value, null, 2))
+    print(this.#io.stdout, jsonText(value, 2))
     return EXIT.ok
   }
 
@@ -214,7 +214,7 @@ class CallCommand {
     const { code = 'FAILED', message = 'No reason was given.', cause } = envelope.error ?? {}
     if (this.#wishes.json) this.#say(envelope)
     print(stderr, plainText(`callplane: ${code}: ${message}`))
-    if (cause) print(stderr, JSON.stringify(cause, null, 2))
+    if (cause) print(stderr, jsonText(cause, 2))
     if (code === 'UNKNOWN_OP') await this.#suggest()
     if (code === 'IDEMPOTENCY_KEY_REQUIRED') print(stderr, 'Pass one with --idempotency-key, for example a new UUID.')
     return status >= 400 && status < 500 ? EXIT.usage : EXIT.failed

@@ -1,8 +1,15 @@
 /** `callplane nodes`: lists the nodes of a server and what they do. */
-import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { parseArguments } from '../arguments.ts'
-import { ADMINISTRATION_HELP, ADMINISTRATION_OPTIONS, administer, remoteFor } from '../client/administration.ts'
+import {
+  ADMINISTRATION_HELP,
+  ADMINISTRATION_OPTIONS,
+  administer,
+  objectsIn,
+  remoteFor,
+} from '../client/administration.ts'
 import { type Command, EXIT, print } from '../command.ts'
+import { LINES_HELP, LINES_OPTION, printLines, wantsLines } from '../terminal/lines.ts'
 import { tableText } from '../terminal/table.ts'
 import { plainLine } from '../terminal/text.ts'
 
@@ -17,7 +24,7 @@ uses the administrator's token in the data folder.
 On a terminal it prints a table. Otherwise it prints one JSON object for each node.
 
 Options:
-  --json                 Prints JSON lines on a terminal as well.
+${LINES_HELP}
 ${ADMINISTRATION_HELP}
 
 Exit codes: 0 done, 2 the command or the credential is wrong, 3 no server responds.
@@ -26,16 +33,12 @@ Examples:
   callplane nodes
   callplane nodes | jq 'select(.draining)'`,
   async run(io) {
-    const { values } = parseArguments(
-      io.args,
-      { ...ADMINISTRATION_OPTIONS, json: { type: 'boolean', default: false } },
-      0,
-    )
+    const { values } = parseArguments(io.args, { ...ADMINISTRATION_OPTIONS, ...LINES_OPTION }, 0)
     const wanted = { action: 'see the nodes', scope: 'callplane:read' }
     const result = await administer(remoteFor(values, io), 'nodes.list', {}, wanted)
-    const found = Array.isArray(result.nodes) ? result.nodes.filter(isJsonObject) : []
-    if (!io.stdout.isTTY || values.json) {
-      for (const node of found) print(io.stdout, JSON.stringify(node))
+    const found = objectsIn(result.nodes)
+    if (wantsLines(io, values)) {
+      printLines(io.stdout, found)
       return EXIT.ok
     }
     print(io.stdout, tableText([HEAD, ...found.map(rowOf)], io.stdout))
@@ -69,9 +72,7 @@ function rowOf(node: JsonObject): string[] {
 }
 
 function runsOf({ operations }: JsonObject): string {
-  const list: JsonValue[] = Array.isArray(operations) ? operations : []
-  return list
-    .filter(isJsonObject)
+  return objectsIn(operations)
     .map(({ operation, calls }) => `${String(operation).replace(/@.*$/, '')} ${calls}`)
     .join(', ')
 }

@@ -118,7 +118,7 @@ function checkName(name: string | undefined): void {
 }
 
 async function readSecret({ stdin, stderr }: CommandIo, fields: boolean): Promise<Secret> {
-  if ('isTTY' in stdin && stdin.isTTY) print(stderr, 'Type the value (it is visible), then press Enter and Ctrl-D.')
+  if (stdin.isTTY) print(stderr, 'Type the value (it is visible), then press Enter and Ctrl-D.')
   const bytes = await buffer(stdin)
   if (bytes.length > MAX_SECRET_BYTES) throw usageFault(`A secret can have at most ${MAX_SECRET_BYTES} bytes.`)
   const text = decodeSecretText(bytes)

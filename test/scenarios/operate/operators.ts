@@ -10,7 +10,7 @@ import { type Answered, type Site, startSite } from '../server.ts'
 function person(subject: string, scopes: readonly string[], tenant = 'main') {
   const { token, hash } = createToken()
   const entry = { hash, kind: 'bearer' as const, subject, scopes, tenant }
-  return { headers: { Authorization: `Bearer ${token}` }, entry }
+  return { token, headers: { Authorization: `Bearer ${token}` }, entry }
 }
 
 /** The people and the operations. Several servers can have the same shop. */
@@ -21,6 +21,7 @@ export function createShop() {
     reader: person('reader', ['callplane:read', 'callplane:metrics']),
     operator: person('operator', ['callplane:operate', 'callplane:read', 'callplane:approve']),
     replayer: person('replayer', ['callplane:replay', 'callplane:read', 'callplane:approve']),
+    auditor: person('auditor', ['callplane:read', 'callplane:payloads']),
     stranger: person('stranger', ['callplane:admin'], 'elsewhere'),
   }
   const runs: { by: string; args: unknown }[] = []

@@ -1,29 +1,14 @@
 /** The filter of calls that several operations take, as its JSON Schema and as the store reads it. */
 import type { Caller } from '../../../core/call/caller.ts'
-import { STATES, type State } from '../../../core/call/state.ts'
+import { STATES } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
+import type { CallFilterArgs } from '../../../core/filter/call-filter.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { CallFilter } from '../../../core/ports/call-list.ts'
 import { COUNT, TEXT, TIME } from '../shapes.ts'
 
-export interface CallFilterArgs {
-  state?: State[]
-  /** Waits for an approval. */
-  held?: boolean
-  operation?: string
-  owner?: string
-  code?: string
-  sessionId?: string
-  parent?: string
-  key?: string
-  /** In the arguments or the outcome. It needs the scope `callplane:payloads`. */
-  text?: string
-  minAttempts?: number
-  minMs?: number
-  since?: string
-  until?: string
-}
+export type { CallFilterArgs }
 
 export const CALL_ID = {
   type: 'string',
