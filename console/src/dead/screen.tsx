@@ -5,6 +5,7 @@ import type { CallFilter, DeadLetterPage } from '../api/types.ts'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { countOf, Time } from '../design/time.tsx'
+import { ExportButton } from '../exports/export-button.tsx'
 import { readCallFilter } from '../filter/call-filter.ts'
 import { FilterBar } from '../filter/filter-bar.tsx'
 import { hasTerms, termText, toggleTerms } from '../filter/terms.ts'
@@ -44,7 +45,9 @@ export function DeadScreen() {
   return (
     <div class="runs">
       <div class="runs-head">
-        <ScreenHead title={texts.title} lead={texts.lead} />
+        <ScreenHead title={texts.title} lead={texts.lead}>
+          <ExportButton what="deadletters" filter={filter} text={text} />
+        </ScreenHead>
         <FilterBar text={text} onChange={setFilter} presets={[]} unknown={unknown} placeholder={texts.placeholder} />
         {groups.data && groups.data.length > 0 && <Groups groups={groups.data} text={text} onChange={setFilter} />}
         <SelectionBar
