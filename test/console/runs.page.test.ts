@@ -75,7 +75,8 @@ describeWith(browser, 'the console', () => {
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await dialog.getByText('Write why first.').waitFor()
-    await page.waitForFunction(`document.activeElement?.getAttribute('aria-invalid') === 'true'`)
+    const focused = `document.activeElement?.getAttribute('aria-invalid')`
+    await expect.poll(() => page.evaluate(focused)).toBe('true')
     await dialog.getByLabel(/^Why/).fill('The warehouse is closed.')
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await page.locator('.title .status').getByText('Canceled').waitFor()

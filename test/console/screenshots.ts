@@ -63,7 +63,7 @@ async function picture(site: ConsoleSite, name: string, fragment: string): Promi
       if (onlyShown && !SHOWN.includes(title)) continue
       await page.setViewportSize(viewport)
       // The page always waits for changes, so its network is never idle.
-      await page.waitForFunction('!document.querySelector(".skeletons, .starting")')
+      await page.locator('.skeletons, .starting').first().waitFor({ state: 'detached' })
       await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
       await page.screenshot({ path: join(folder, `${title}.png`) })
     }

@@ -3,7 +3,7 @@ import { countOf } from '../../design/time.tsx'
 
 export const texts = {
   title: 'Settings',
-  lead: 'Kept in this browser. The server knows none of it.',
+  lead: 'Your choices, views and saved calls stay in this browser.',
   looks: 'Appearance and keys',
   keysHint: 'Press ? on any screen to see its keys.',
   history: {
