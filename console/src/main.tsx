@@ -2,11 +2,12 @@
 import { render } from 'preact'
 import { ChangeFeed } from './api/changes.ts'
 import { baseOf, createConsoleServer } from './api/server.ts'
+import { createOwnRuns } from './explore/own-runs.ts'
 import { href, placeOf } from './routes.ts'
+import { createSavedViews } from './runs/saved-views.ts'
 import { App } from './shell/app.tsx'
 import { createKeys } from './shell/keys.ts'
 import type { Page } from './shell/page.ts'
-import { createPaletteSources } from './shell/palette-sources.ts'
 import { createPreferences, storageOf } from './shell/preferences.ts'
 import { createRouter } from './shell/router.ts'
 import { createToasts } from './shell/toasts.tsx'
@@ -15,10 +16,8 @@ import { texts } from './texts/en/login.ts'
 const START_PATH = /\/console\/$/
 
 function start(root: HTMLElement): void {
-  const preferences = createPreferences(
-    storageOf(() => localStorage),
-    document.documentElement,
-  )
+  const kept = storageOf(() => localStorage)
+  const preferences = createPreferences(kept, document.documentElement)
   const server = createConsoleServer(
     baseOf(location.href),
     storageOf(() => sessionStorage),
@@ -35,12 +34,18 @@ function start(root: HTMLElement): void {
     router: createRouter(window),
     keys: createKeys(window, preferences.singleKeys),
     toasts: createToasts(),
-    palette: createPaletteSources(),
+    ownRuns: createOwnRuns(),
+    viewsOf: createSavedViews(kept, otherTabs, server.base),
     announce: createAnnouncer(),
   }
   root.replaceChildren()
   render(<App page={page} />, root)
   void server.session.start(code, first?.name === 'login' ? texts.providerProblems[first.query.error ?? ''] : undefined)
+}
+
+/** The browser tells a tab what others have stored. */
+function otherTabs(changed: (key: string | null) => void): void {
+  window.addEventListener('storage', ({ key }) => changed(key))
 }
 
 /** A link may name any address. Only a place of this page is used. */

@@ -9,6 +9,8 @@ const run = lazily(async () => (await import('./run/screen.tsx')).RunScreen)
 const approvals = lazily(async () => (await import('./approvals/screen.tsx')).ApprovalsScreen)
 const compare = lazily(async () => (await import('./compare/screen.tsx')).CompareScreen)
 const dead = lazily(async () => (await import('./dead/screen.tsx')).DeadScreen)
+const streams = lazily(async () => (await import('./streams/screen.tsx')).StreamsScreen)
+const settings = lazily(async () => (await import('./settings/screen.tsx')).SettingsScreen)
 const health = lazily(async () => (await import('./health/screen.tsx')).HealthScreen)
 const audit = lazily(async () => (await import('./audit/screen.tsx')).AuditScreen)
 const errors = lazily(async () => (await import('./errors/screen.tsx')).ErrorsScreen)
@@ -23,8 +25,11 @@ export const SCREENS: Partial<Record<RouteName, ComponentType>> = {
   approvals,
   approval: approvals,
   dead,
+  streams,
+  stream: streams,
   health,
   audit,
   errors,
   error: errors,
+  settings,
 }

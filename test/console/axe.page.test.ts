@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { browser, describeWith } from '../engines/engines.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
-import { doSomeWork, someRuns, TOKENS, waitingApproval, worldOptions } from './world.ts'
+import { doSomeWork, someRuns, subscribeAs, TOKENS, waitingApproval, worldOptions } from './world.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
@@ -26,6 +26,8 @@ describeWith(browser, 'the console', () => {
     health: '#/health',
     audit: '#/audit',
     errors: '#/errors',
+    settings: '#/settings',
+    streams: '#/streams',
     error: '#/errors/TIMEOUT',
     nowhere: '#/nowhere',
     explore: '#/',
@@ -38,6 +40,7 @@ describeWith(browser, 'the console', () => {
       run: `#/run/${failed}`,
       peek: `#/runs?peek=${failed}`,
       compare: `#/compare/${failed}/${other}`,
+      stream: `#/streams/${await subscribeAs(site.url, 'support', 'v1:Waves.Watch', {})}`,
       approval: `#/approvals/${await waitingApproval(site.url, 'A-1003')}`,
     })
   })

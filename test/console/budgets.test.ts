@@ -68,7 +68,7 @@ test('the explorer needs at most 110 kB before its editor is asked for', () => {
 })
 
 test('the console with all its screens needs at most 150 kB', () => {
-  const screens = ['runs', 'run', 'compare', 'approvals', 'dead', 'health', 'audit', 'errors']
+  const screens = ['runs', 'run', 'compare', 'approvals', 'dead', 'streams', 'health', 'audit', 'errors', 'settings']
   const needed = screens.flatMap((name) => neededBy(`console/src/${name}/screen.tsx`))
   const scripts = new Set([...needed, ...neededBy('console/src/main.tsx')])
   expect(kilobytes([...scripts, ...stylesOf(scripts)])).toBeLessThan(150)

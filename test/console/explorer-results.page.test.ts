@@ -265,7 +265,7 @@ describeWith(browser, 'results in the explorer', () => {
     await run(page).click()
     const count = async () => Number((await page.locator('.stream-view strong').innerText()).replaceAll(/\D/g, ''))
     await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(2_000)
-    await page.locator('.chart canvas').waitFor()
+    await page.locator('.frames-chart canvas').waitFor()
     expect(await page.locator('.code-row').count()).toBeLessThan(80)
 
     await page.getByRole('button', { name: 'Pause' }).click()

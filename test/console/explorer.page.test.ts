@@ -127,7 +127,7 @@ describeWith(browser, 'the explorer', () => {
     await page.getByRole('button', { name: 'Delete My greeting' }).click()
     await page.getByText('Save a call to run it again').waitFor()
     await page.locator('input[type=file][accept*=json]').setInputFiles(file)
-    await page.locator('.saved-call', { hasText: 'My greeting' }).waitFor()
+    await page.locator('.kept li', { hasText: 'My greeting' }).waitFor()
     await page.getByRole('button', { name: 'Clear history' }).click()
     await page.getByText('Calls that you run here are kept').waitFor()
     expect(site.complaints).toEqual([])

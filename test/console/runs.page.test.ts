@@ -73,6 +73,10 @@ describeWith(browser, 'the console', () => {
     await page.getByText('40 % · shelf 48 of 120').waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
     const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.getByText('Write why first.').waitFor()
+    const focused = `document.activeElement?.getAttribute('aria-invalid')`
+    await expect.poll(() => page.evaluate(focused)).toBe('true')
     await dialog.getByLabel(/^Why/).fill('The warehouse is closed.')
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await page.locator('.title .status').getByText('Canceled').waitFor()

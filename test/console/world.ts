@@ -88,6 +88,7 @@ export function worldOptions(): ServerOptions {
 }
 
 export interface Envelope {
+  stream?: { location: string; auth?: { credential: string } }
   requestId: string
   state: string
   result?: unknown
@@ -115,6 +116,19 @@ export async function callAs(
   })
   const envelope = (await response.json()) as Envelope
   return { ...envelope, requestId }
+}
+
+/** Subscribes as one of the callers, and reads until the server ends it. Returns the id of the stream. */
+export async function subscribeAs(url: string, who: keyof typeof TOKENS, op: string, args: object): Promise<string> {
+  const { stream } = await callAs(url, who, op, args)
+  const id = /\/streams\/([^/?]+)/.exec(stream?.location ?? '')?.[1]
+  if (!id) throw new Error(`${op} is no stream.`)
+  const reading = await fetch(`${url}/streams/${id}`, {
+    headers: { accept: 'text/event-stream', authorization: `OTK ${stream?.auth?.credential}` },
+  })
+  // The server ends while it is read: that is the end of the test.
+  void reading.body?.pipeTo(new WritableStream()).catch(() => undefined)
+  return id
 }
 
 interface Pending {

@@ -72,6 +72,7 @@ export interface AttemptView {
 export interface CallDetails {
   call: CallSummary & { sessionId?: string; idempotencyKey?: string; risk?: string }
   decision?: { verdict: string; rule?: string }
+  stream?: StreamView
   approval?: Omit<ApprovalView, 'args'>
   attempts: AttemptView[]
   children: CallSummary[]
@@ -229,6 +230,25 @@ export interface OperationDetails {
   rates: { calls: number; errors: number; p50Ms?: number; p99Ms?: number; sinceMs: number }
 }
 
+export interface ExportArgs {
+  what: 'calls' | 'deadletters' | 'audit'
+  filter?: CallFilter | AuditFilter
+  format: 'jsonl' | 'csv'
+}
+
+export interface StreamView {
+  transport: string
+  encoding: string
+  /** When it ends, at the latest. */
+  endsAt: string
+  /** No reader has connected yet. */
+  awaited?: true
+  /** After its end. */
+  frames?: number
+  dropped?: number
+  ended?: string
+}
+
 type Paging = { after?: Id; limit?: number }
 
 /** The operations by name, for the typed client. */
@@ -277,6 +297,10 @@ export interface Operations {
   'v1:callplane.audit.list': {
     args: AuditFilter & { before?: Id; limit?: number }
     result: { entries: AuditEntry[]; next?: Id; complete?: boolean }
+  }
+  'v1:callplane.exports.create': {
+    args: ExportArgs
+    result: { kind: 'chunks'; mimeType: string; value: { rows: number } }
   }
   'v1:callplane.faults.list': { args: Record<never, never>; result: { faults: FaultView[] } }
 }

@@ -6,11 +6,12 @@ import { Button } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { durationOf, Time } from '../design/time.tsx'
+import { ExportButton } from '../exports/export-button.tsx'
 import { readAuditFilter } from '../filter/audit-filter.ts'
 import { FilterBar } from '../filter/filter-bar.tsx'
 import { href } from '../routes.ts'
 import { nameOf, personOf } from '../runs/people.ts'
-import { usePage } from '../shell/page.ts'
+import { useMay, usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/audit.ts'
 import './audit.css'
 
@@ -18,6 +19,7 @@ const PAGE = 100
 
 export function AuditScreen() {
   const { server, router } = usePage()
+  const may = useMay()
   const place = router.place.value
   const text = place?.name === 'audit' ? (place.query.f ?? '') : ''
   const { filter, unknown } = useMemo(() => readAuditFilter(text, Date.now()), [text])
@@ -38,12 +40,15 @@ export function AuditScreen() {
   const presets = [
     { label: texts.presets.denied, text: 'verdict:deny' },
     { label: texts.presets.held, text: 'verdict:hold' },
-    { label: texts.presets.reveals, text: 'op:v1:callplane.calls.payload' },
-    { label: texts.presets.decisions, text: 'op:v1:callplane.approvals.decide' },
+    { label: texts.presets.reveals, text: 'op:v1:callplane.calls.payload@1.0.0' },
+    { label: texts.presets.decisions, text: 'op:v1:callplane.approvals.decide@1.0.0' },
   ]
   return (
     <div class="screen audit">
-      <ScreenHead title={texts.title} lead={texts.lead} />
+      <ScreenHead title={texts.title} lead={texts.lead}>
+        {/* An export needs the scope of reading, too. */}
+        {may('callplane:read') && <ExportButton what="audit" filter={filter} text={text} />}
+      </ScreenHead>
       <FilterBar
         text={text}
         onChange={(f) => router.go(href('audit', {}, { f }))}

@@ -7,6 +7,7 @@ import type { CallFilter, DeadLetterPage } from '../api/types.ts'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { countOf, Time } from '../design/time.tsx'
+import { ExportButton } from '../exports/export-button.tsx'
 import { FilterBar } from '../filter/filter-bar.tsx'
 import { hasTerms, toggleTerms } from '../filter/terms.ts'
 import { href } from '../routes.ts'
@@ -45,7 +46,9 @@ export function DeadScreen() {
   return (
     <div class="runs">
       <div class="runs-head">
-        <ScreenHead title={texts.title} lead={texts.lead} />
+        <ScreenHead title={texts.title} lead={texts.lead}>
+          <ExportButton what="deadletters" filter={filter} text={text} />
+        </ScreenHead>
         <FilterBar text={text} onChange={setFilter} presets={[]} unknown={unknown} placeholder={texts.placeholder} />
         {groups.data && groups.data.length > 0 && <Groups groups={groups.data} text={text} onChange={setFilter} />}
         <SelectionBar

@@ -5,7 +5,7 @@ import { Icon, type IconName } from './icon.tsx'
 const LOOKS: Record<string, { tone: string; icon: IconName }> = {
   accepted: { tone: 'idle', icon: 'clock' },
   pending: { tone: 'busy', icon: 'busy' },
-  streaming: { tone: 'busy', icon: 'streams' },
+  streaming: { tone: 'busy steady', icon: 'streams' },
   complete: { tone: 'ok', icon: 'done' },
   error: { tone: 'bad', icon: 'cross' },
   held: { tone: 'warn', icon: 'pause' },

@@ -111,7 +111,7 @@ function SnippetsTab({ call, attachments }: OperationTabsProps) {
 }
 
 function HistoryTab({ runs, call, onShow }: OperationTabsProps) {
-  const { history, version } = runs
+  const { history } = runs
   if (!history) return <Empty icon="clock" title={texts.history.unavailable} />
-  return <HistoryView history={history} op={call.entry.op} version={version} onShow={onShow} />
+  return <HistoryView history={history} op={call.entry.op} onShow={onShow} />
 }

@@ -1,6 +1,6 @@
 /** The explorer: every operation of the server, and the one that is being tried. */
-import { useQuery } from '@tanstack/preact-query'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useRegistry } from '../api/use-registry.ts'
 import { LinkButton } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { SplitScreen } from '../design/screen.tsx'
@@ -18,17 +18,16 @@ import './explore.css'
 const WIDE = '(min-width: 1024px)'
 
 export function ExploreScreen() {
-  const { server, router } = usePage()
-  const registry = useQuery({
-    queryKey: ['registry'],
-    queryFn: async ({ signal }) => newestOf((await server.registry(signal)).operations as readonly Entry[]),
-    staleTime: 60_000,
-  })
+  const { router } = usePage()
+  const registry = useRegistry()
+  const entries = useMemo(
+    () => registry.data && newestOf(registry.data.operations as readonly Entry[]),
+    [registry.data],
+  )
   const runs = useRuns()
   const drafts = useRef(new Map<string, string>())
   const place = router.place.value
   const op = place?.name === 'operation' ? place.params.op : undefined
-  const entries = registry.data
   const entry = entries?.find((known) => known.op === op)
   useEffect(() => {
     // A newcomer gets something to run at once. Where there is no room beside the list, the list comes first.

@@ -1,8 +1,9 @@
-/** Runs of this page: the newest of each operation, and the history that they go to. */
-import { useMemo, useRef, useState } from 'preact/hooks'
+/** Runs of this tab: how one is started, and how it goes to the history. */
+import { useQueryClient } from '@tanstack/preact-query'
 import { withoutSensitive } from '../forms/schema/sensitive.ts'
-import { usePage, useWho } from '../shell/page.ts'
-import { type CallHistory, MAX_KEPT_JSON, openHistory, type PastCall } from './history/call-history.ts'
+import { usePage } from '../shell/page.ts'
+import { type CallHistory, MAX_KEPT_JSON, type PastCall } from './history/call-history.ts'
+import { HISTORY_KEY, useHistory } from './history/use-history.ts'
 import { isEnded, Run, type RunParts } from './run/run.ts'
 
 export interface Runs {
@@ -10,46 +11,28 @@ export interface Runs {
   /** Does nothing while a run of the operation goes on, so that a double click runs once. */
   start(parts: Omit<RunParts, 'onEnd' | 'server'>): Run | undefined
   history: CallHistory | undefined
-  /** Changes when the history does. */
-  version: number
 }
 
 export function useRuns(): Runs {
-  const { server } = usePage()
-  const { caller } = useWho()
-  const runs = useRef(new Map<string, Run>())
-  const [version, setVersion] = useState(0)
-  const history = useMemo(() => {
-    const factory = storageFactory()
-    return factory && openHistory(factory, JSON.stringify([server.base, caller.tenant, caller.owner]))
-  }, [server, caller.tenant, caller.owner])
+  const { server, ownRuns } = usePage()
+  const history = useHistory()
+  const queries = useQueryClient()
   return {
-    of: (op) => runs.current.get(op),
+    of: ownRuns.of,
     history,
-    version,
     start(parts) {
-      const { op } = parts.call.entry
-      const before = runs.current.get(op)
+      const before = ownRuns.of(parts.call.entry.op)
       if (before && !isEnded(before.state.peek())) return undefined
       const onEnd = async (ended: Run) => {
+        // A history that is full or refused does not hold up the page.
         await history?.add(recordOf(ended)).catch(() => undefined)
-        setVersion((count) => count + 1)
+        await queries.invalidateQueries({ queryKey: [HISTORY_KEY] })
       }
       const run = new Run({ ...parts, server, onEnd: (ended) => void onEnd(ended) })
-      runs.current.set(op, run)
-      setVersion((count) => count + 1)
+      ownRuns.keep(run)
       void run.start()
       return run
     },
-  }
-}
-
-/** A browser can refuse storage; then there is no history. */
-function storageFactory(): IDBFactory | undefined {
-  try {
-    return globalThis.indexedDB
-  } catch {
-    return undefined
   }
 }
 

@@ -1,4 +1,5 @@
 /** One field for the whole filter, its terms as chips, and presets. All three change the same text. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { termsOf } from '../../../src/core/filter/terms.ts'
 import { IconButton } from '../design/button.tsx'
@@ -12,12 +13,14 @@ interface FilterBarProps {
   text: string
   onChange(text: string): void
   presets: readonly { label: string; text: string }[]
+  /** After the presets: the person's own views. */
+  children?: ComponentChildren
   /** Terms that mean nothing. */
   unknown: readonly string[]
   placeholder: string
 }
 
-export function FilterBar({ text, onChange, presets, unknown, placeholder }: FilterBarProps) {
+export function FilterBar({ text, onChange, presets, children, unknown, placeholder }: FilterBarProps) {
   const [typed, setTyped] = useState(text)
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => setTyped(text), [text])
@@ -59,6 +62,7 @@ export function FilterBar({ text, onChange, presets, unknown, placeholder }: Fil
             {preset.label}
           </button>
         ))}
+        {children}
         {termsOf(text)
           .filter((term) => !presets.some((preset) => hasTerms(preset.text, text.slice(term.from, term.to))))
           .map((term) => (

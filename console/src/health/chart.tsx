@@ -6,6 +6,7 @@ import { timeOf } from '../design/time.tsx'
 import { useMedia } from '../design/window-list.ts'
 import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/health.ts'
+import { axisTimes } from './axis-times.ts'
 
 export interface Line {
   readonly name: string
@@ -99,7 +100,10 @@ function Canvas({ times, lines, format, utc }: Omit<ChartProps, 'title'> & { utc
         cursor: { y: false },
         ...(utc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), 'UTC') }),
         scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.15)] } },
-        axes: [axis, { ...axis, size: 62, values: (_plot, values) => values.map((value) => format(value)) }],
+        axes: [
+          { ...axis, values: (_plot, times, _axis, _space, step) => axisTimes(times, step, utc ? 'UTC' : undefined) },
+          { ...axis, size: 62, values: (_plot, values) => values.map((value) => format(value)) },
+        ],
         series: [
           {},
           ...lines.map((line) => ({

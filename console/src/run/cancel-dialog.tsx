@@ -1,20 +1,18 @@
 /** Cancels one run. */
 import { useMutation, useQueryClient } from '@tanstack/preact-query'
-import { useState } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
 import { Dialog } from '../design/dialog.tsx'
 import { Failure } from '../design/feedback.tsx'
-import { TextField } from '../design/field.tsx'
 import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/run.ts'
+import { useWhy, WhyField } from './why-field.tsx'
 
 export function CancelDialog({ id, operation, onClose }: { id: string; operation: string; onClose(): void }) {
   const { server, toasts } = usePage()
   const queries = useQueryClient()
-  const [why, setWhy] = useState('')
-  const [problem, setProblem] = useState<string>()
+  const why = useWhy()
   const cancel = useMutation({
-    mutationFn: () => server.call('v1:callplane.calls.cancel', { ids: [id], why: why.trim() }),
+    mutationFn: (reason: string) => server.call('v1:callplane.calls.cancel', { ids: [id], why: reason }),
     onSuccess: ({ done, skipped }) => {
       const isDone = done.includes(id)
       const reason = skipped.find((one) => one.id === id)?.why
@@ -32,23 +30,14 @@ export function CancelDialog({ id, operation, onClose }: { id: string; operation
         <span class="mono">{operation}</span>
       </p>
       <p class="quiet">{texts.cancelText}</p>
-      <TextField
-        label={texts.why}
-        problem={problem}
-        value={why}
-        maxLength={1000}
-        onInput={(event) => setWhy(event.currentTarget.value)}
-      />
+      <WhyField why={why} autoFocus />
       {cancel.error && <Failure error={cancel.error} />}
       <div class="actions">
         <Button onClick={onClose}>{texts.keepRunning}</Button>
         <Button
           tone="danger primary"
           disabled={cancel.isPending}
-          onClick={() => {
-            if (why.trim() === '') setProblem(texts.needsWhy)
-            else if (!cancel.isPending) cancel.mutate()
-          }}
+          onClick={() => why.given((reason) => cancel.isPending || cancel.mutate(reason))}
         >
           {texts.actions.cancel}
         </Button>

@@ -1,7 +1,6 @@
 /** Who called, when, for how long, and what it is related to. */
-import type { ComponentChildren } from 'preact'
 import type { CallDetails } from '../api/types.ts'
-import { Copy } from '../design/copy.tsx'
+import { CopiedText, type Fact, FactList } from '../design/fact-list.tsx'
 import { durationOf, Time } from '../design/time.tsx'
 import { href } from '../routes.ts'
 import { personOf } from '../runs/people.ts'
@@ -10,7 +9,7 @@ import './run.css'
 
 export function Facts({ details }: { details: CallDetails }) {
   const { call, replayOf } = details
-  const rows: [string, ComponentChildren][] = [
+  const facts: Fact[] = [
     [texts.facts.caller, <span title={call.owner}>{personOf(call.owner, call.userId)}</span>],
     [texts.facts.started, <Time at={call.createdAt} precise />],
     [texts.facts.ended, call.endedAt && <Time at={call.endedAt} precise />],
@@ -18,23 +17,12 @@ export function Facts({ details }: { details: CallDetails }) {
     [texts.facts.risk, call.risk],
     [texts.facts.parent, call.parent && <RunLink id={call.parent} />],
     [texts.facts.replayOf, replayOf && <RunLink id={replayOf} />],
-    [texts.facts.requestId, <Text text={call.requestId} />],
-    [texts.facts.key, call.idempotencyKey && <Text text={call.idempotencyKey} />],
-    [texts.facts.session, call.sessionId && <Text text={call.sessionId} />],
+    [texts.facts.requestId, <CopiedText text={call.requestId} />],
+    [texts.facts.key, call.idempotencyKey && <CopiedText text={call.idempotencyKey} />],
+    [texts.facts.session, call.sessionId && <CopiedText text={call.sessionId} />],
     [texts.facts.expires, <Time at={call.expiresAt} ago />],
   ]
-  return (
-    <dl class="facts">
-      {rows
-        .filter(([, value]) => value)
-        .map(([name, value]) => (
-          <>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </>
-        ))}
-    </dl>
-  )
+  return <FactList facts={facts} />
 }
 
 function RunLink({ id }: { id: string }) {
@@ -42,14 +30,5 @@ function RunLink({ id }: { id: string }) {
     <a class="mono" href={href('run', { id })}>
       {id}
     </a>
-  )
-}
-
-function Text({ text }: { text: string }) {
-  return (
-    <span class="with-copy">
-      <span class="mono clip">{text}</span>
-      <Copy text={text} />
-    </span>
   )
 }

@@ -10,6 +10,7 @@ import { Segments } from '../design/tabs.tsx'
 import { href } from '../routes.ts'
 import { useMay, usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/run.ts'
+import { useWhy, WhyField } from './why-field.tsx'
 
 const CALLERS = [
   { name: 'owner', label: texts.replay.asOwner },
@@ -21,8 +22,7 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
   const may = useMay()
   const queries = useQueryClient()
   const [as, setAs] = useState<'owner' | 'me'>('owner')
-  const [why, setWhy] = useState('')
-  const [problem, setProblem] = useState<string>()
+  const why = useWhy()
   /** Absent: the arguments stay as they were. */
   const [text, setText] = useState<string>()
   const read = useMutation({
@@ -34,13 +34,13 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
   })
   const isBroken = text !== undefined && !isJson(text)
   const replay = useMutation({
-    mutationFn: async () => {
+    mutationFn: async (why: string) => {
       const args = text === undefined ? {} : { args: JSON.parse(text) as unknown }
       const { started, refused } = await server.call('v1:callplane.calls.replay', {
         ids: [id],
         ...args,
         as,
-        why: why.trim(),
+        why,
       })
       const [first] = started
       if (first) return first
@@ -88,23 +88,14 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
           <span class="quiet">{texts.replay.editedAsMe}</span>
         )}
       </div>
-      <TextField
-        label={texts.why}
-        problem={problem}
-        value={why}
-        maxLength={1000}
-        onInput={(event) => setWhy(event.currentTarget.value)}
-      />
+      <WhyField why={why} />
       {replay.error && <Failure error={replay.error} />}
       <div class="actions">
         <Button
           tone="primary"
           icon="replay"
           disabled={replay.isPending || isBroken}
-          onClick={() => {
-            if (why.trim() === '') setProblem(texts.needsWhy)
-            else if (!replay.isPending) replay.mutate()
-          }}
+          onClick={() => why.given((reason) => replay.isPending || replay.mutate(reason))}
         >
           {texts.replay.start}
         </Button>

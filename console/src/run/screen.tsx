@@ -1,5 +1,5 @@
 /** One run: its timeline, its payloads, what it is related to, and what can be done with it. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { isFault } from '../../../src/client/fault.ts'
 import type { CallDetails, CallSummary } from '../api/types.ts'
 import { Button, LinkButton } from '../design/button.tsx'
@@ -32,6 +32,7 @@ export function RunScreen() {
 }
 
 function Run({ id, tab, event }: { id: string; tab: TabName; event: string | undefined }) {
+  const { router } = usePage()
   const run = useRun(id)
   const tabs = Object.entries(texts.tabs).map(([name, label]) => ({
     name,
@@ -39,6 +40,12 @@ function Run({ id, tab, event }: { id: string; tab: TabName; event: string | und
     href: href('run', { id }, { tab: name }),
   }))
   const details = run.data
+  const known = details?.call.id
+  // A page that made a call knows its request id. The address has the server's id, which changes are told by.
+  useEffect(() => {
+    if (known === undefined || known === id) return
+    router.replace(href('run', { id: known }, { tab: tab === 'timeline' ? undefined : tab, event }))
+  }, [known, id])
   return (
     <div class="screen run">
       <a class="button plain small run-back" href={href('runs')}>
@@ -93,6 +100,11 @@ function Head({ details }: { details: CallDetails }) {
         {replayOf && (
           <LinkButton icon="compare" href={href('compare', { a: replayOf, b: call.id })}>
             {texts.actions.compare}
+          </LinkButton>
+        )}
+        {call.state === 'streaming' && (
+          <LinkButton icon="streams" href={href('stream', { id: call.id })}>
+            {texts.frames}
           </LinkButton>
         )}
         {!hasEnded(details) && may('callplane:operate') && (

@@ -6,9 +6,9 @@ import type { CallSummary, Selection } from '../api/types.ts'
 import { Button } from '../design/button.tsx'
 import { Dialog } from '../design/dialog.tsx'
 import { Failure } from '../design/feedback.tsx'
-import { TextField } from '../design/field.tsx'
 import { Segments } from '../design/tabs.tsx'
 import { countOf } from '../design/time.tsx'
+import { useWhy, WhyField } from '../run/why-field.tsx'
 import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/runs.ts'
 
@@ -34,11 +34,10 @@ const MOST_IDS = 200
 
 export function BulkDialog({ action, selection, preview, count, onClose, onDone }: BulkDialogProps) {
   const { server, toasts, announce } = usePage()
-  const [why, setWhy] = useState('')
-  const [problem, setProblem] = useState<string>()
+  const why = useWhy()
   const [as, setAs] = useState<'owner' | 'me'>('owner')
   const change = useMutation({
-    mutationFn: () => changeAll(server, action, selection, as, why.trim()),
+    mutationFn: (reason: string) => changeAll(server, action, selection, as, reason),
     onSuccess: ({ done, left }) => {
       const text = texts.bulk.done(countOf(done), countOf(left))
       announce(text)
@@ -65,23 +64,14 @@ export function BulkDialog({ action, selection, preview, count, onClose, onDone 
           <Segments label={texts.bulk.as} options={CALLERS} value={as} onChange={(name) => setAs(name)} />
         </div>
       )}
-      <TextField
-        label={texts.bulk.why}
-        problem={problem}
-        value={why}
-        maxLength={1000}
-        onInput={(event) => setWhy(event.currentTarget.value)}
-      />
+      <WhyField why={why} />
       {change.error && <Failure error={change.error} />}
       <div class="actions">
         <Button onClick={onClose}>{texts.bulk.back}</Button>
         <Button
           tone={action === 'replay' ? 'primary' : 'danger primary'}
           disabled={change.isPending}
-          onClick={() => {
-            if (why.trim() === '') setProblem(texts.bulk.needsWhy)
-            else if (!change.isPending) change.mutate()
-          }}
+          onClick={() => why.given((reason) => change.isPending || change.mutate(reason))}
         >
           {VERBS[action]} {countOf(count)}
         </Button>

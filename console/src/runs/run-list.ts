@@ -39,6 +39,8 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
     initialPageParam: '',
     getNextPageParam: (last) => last.next,
     staleTime: Number.POSITIVE_INFINITY,
+    // Changes are heard only while the list is shown, so it is read anew when a person comes back to it.
+    gcTime: 0,
     refetchOnWindowFocus: false,
   })
   const runs = useMemo(() => pages.data?.pages.flatMap((page) => page.calls), [pages.data])
@@ -48,7 +50,7 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
       const calls = news.filter(({ kind }) => kind === 'call')
       const newest = queries.getQueryData<Pages>(key)?.pages[0]?.calls[0]?.id ?? ''
       // Ids are times: a larger one is a later call.
-      const later = calls.filter(({ id, operation }) => id > newest && mayMatch(filter, operation))
+      const later = calls.filter((change) => change.id > newest && mayMatch(filter, change))
       if (later.length > 0) setFresh((before) => new Set([...before, ...later.map(({ id }) => id)]))
       queries.setQueryData<Pages>(key, (before) => before && withStates(before, calls))
     })
@@ -73,7 +75,8 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
 }
 
 /** A call that cannot match is not announced as new. Other parts of a filter are the server's to judge. */
-function mayMatch({ operation: wanted }: CallFilter, operation: string): boolean {
+function mayMatch({ operation: wanted, state: states }: CallFilter, { operation, state }: Change): boolean {
+  if (states && !states.some((one) => one === state)) return false
   if (wanted === undefined) return true
   return wanted.endsWith('*') ? operation.startsWith(wanted.slice(0, -1)) : operation === wanted
 }

@@ -6,8 +6,9 @@ import { Button, IconButton, LinkButton } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { countOf } from '../design/time.tsx'
+import { ExportButton } from '../exports/export-button.tsx'
 import { FilterBar } from '../filter/filter-bar.tsx'
-import { withFixedTimes } from '../filter/terms.ts'
+import { withFixedTimes, withTerm } from '../filter/terms.ts'
 import { href } from '../routes.ts'
 import { useKeys } from '../shell/keys.ts'
 import { usePage, useWho } from '../shell/page.ts'
@@ -16,6 +17,7 @@ import { Peek } from './peek.tsx'
 import { type RunList, useRunList } from './run-list.ts'
 import { RunTable } from './run-table.tsx'
 import { SelectionBar } from './selection-bar.tsx'
+import { ViewChips } from './view-chips.tsx'
 import './runs.css'
 
 export function RunsScreen() {
@@ -67,6 +69,7 @@ export function RunsScreen() {
     { label: texts.presets.retried, text: 'attempts:2' },
     { label: texts.presets.mine, text: `owner:${who.caller.owner}` },
   ]
+  const shown = query.at ? withTerm(text, 'until', query.at) : text
   const share = async () => {
     const fragment = href('runs', {}, { ...query, f: withFixedTimes(text, Date.now()) })
     await navigator.clipboard.writeText(new URL(fragment, location.href).href)
@@ -91,16 +94,13 @@ export function RunsScreen() {
               {texts.fresh(list.fresh)}
             </Button>
           )}
+          <ExportButton what="calls" filter={filter} text={shown} />
           <IconButton icon="link" label={texts.share} onClick={() => void share()} />
           <IconButton icon="replay" label={texts.refresh} onClick={list.refresh} />
         </ScreenHead>
-        <FilterBar
-          text={text}
-          onChange={setFilter}
-          presets={presets}
-          unknown={unknown}
-          placeholder={texts.placeholder}
-        />
+        <FilterBar text={text} onChange={setFilter} presets={presets} unknown={unknown} placeholder={texts.placeholder}>
+          <ViewChips text={text} onChange={setFilter} />
+        </FilterBar>
         <SelectionBar
           selected={selected}
           runs={runs}

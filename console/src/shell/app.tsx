@@ -60,10 +60,12 @@ function Contents({ page }: { page: Page }) {
 }
 
 function SignedIn() {
-  const { changes } = usePage()
+  const { changes, ownRuns } = usePage()
   const who = useWho()
+  const { tenant, owner } = who.caller
   const watches = may(who, 'callplane:read')
   useEffect(() => (watches ? changes.start(who) : undefined), [changes, who, watches])
+  useEffect(() => () => ownRuns.leave(), [ownRuns, tenant, owner])
   const waiting = useWaitingApprovals(who)
   const [overlay, setOverlay] = useState<'palette' | 'help'>()
   const close = useCallback(() => setOverlay(undefined), [])

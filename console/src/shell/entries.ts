@@ -19,7 +19,7 @@ const ENTRIES: readonly Entry[] = [
   { section: 'runs', icon: 'runs', scope: 'callplane:read' },
   { section: 'approvals', icon: 'approvals', scope: 'callplane:approve' },
   { section: 'dead', icon: 'dead', scope: 'callplane:read' },
-  { section: 'streams', icon: 'streams' },
+  { section: 'streams', icon: 'streams', scope: 'callplane:read' },
   { section: 'health', icon: 'health', scope: 'callplane:read' },
   { section: 'audit', icon: 'audit', scope: 'callplane:audit' },
   { section: 'errors', icon: 'errors' },

@@ -4,8 +4,9 @@ import { useContext } from 'preact/hooks'
 import type { ChangeFeed } from '../api/changes.ts'
 import type { Server } from '../api/server.ts'
 import type { WhoAmI } from '../api/types.ts'
+import type { OwnRuns } from '../explore/own-runs.ts'
+import type { SavedViews, ViewsOf } from '../runs/saved-views.ts'
 import type { Keys } from './keys.ts'
-import type { PaletteSources } from './palette-sources.ts'
 import type { Preferences } from './preferences.ts'
 import type { Router } from './router.ts'
 import type { Toasts } from './toasts.tsx'
@@ -17,7 +18,8 @@ export interface Page {
   readonly preferences: Preferences
   readonly keys: Keys
   readonly toasts: Toasts
-  readonly palette: PaletteSources
+  readonly ownRuns: OwnRuns
+  readonly viewsOf: ViewsOf
   /** Told to screen readers, politely. */
   announce(text: string): void
 }
@@ -44,6 +46,11 @@ export function useWho(): WhoAmI {
   const state = usePage().server.session.state.value
   if (state.kind !== 'in') throw new Error('No session is open.')
   return state.who
+}
+
+/** The views of the signed-in caller. */
+export function useSavedViews(): SavedViews {
+  return usePage().viewsOf(useWho().caller)
 }
 
 /** `may('callplane:replay')`: changes are never offered in read-only mode. */

@@ -1,15 +1,17 @@
-/** The palette (Ctrl+K or Cmd+K): operations, ids, screens, actions, and what a screen adds. */
+/** The palette (Ctrl+K or Cmd+K): screens, own views, saved calls, operations, ids and actions. */
 import { useQuery } from '@tanstack/preact-query'
 import { useId, useMemo, useRef, useState } from 'preact/hooks'
+import { useRegistry } from '../api/use-registry.ts'
 import { classes } from '../design/button.tsx'
 import { Icon, type IconName } from '../design/icon.tsx'
 import { href } from '../routes.ts'
+import type { SavedView } from '../runs/saved-views.ts'
 import { texts } from '../texts/en/palette.ts'
 import { texts as shellTexts } from '../texts/en/shell.ts'
 import { entriesFor } from './entries.ts'
 import { candidateOf, search } from './match.ts'
 import { ModalPanel } from './modal-panel.tsx'
-import { may, type Page, usePage, useWho } from './page.ts'
+import { may, type Page, usePage, useSavedViews, useWho } from './page.ts'
 
 export interface PaletteItem {
   readonly label: string
@@ -81,7 +83,7 @@ export function Palette({ onClose, openHelp }: { onClose(): void; openHelp(): vo
         {found.map((item, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the input choose
           <div
-            key={`${item.kind}${item.label}`}
+            key={`${index} ${item.label}`}
             id={`${id}-${index}`}
             role="option"
             tabIndex={-1}
@@ -118,16 +120,16 @@ function idItems(text: string, { server }: Page): PaletteItem[] {
 function useEverything(openHelp: () => void) {
   const page = usePage()
   const who = useWho()
-  const { server, preferences, palette } = page
-  const registry = useQuery({ queryKey: ['registry'], queryFn: ({ signal }) => server.registry(signal) })
-  const added = palette.items.value
+  const { server, preferences } = page
+  const registry = useRegistry()
+  const savedCalls = useSavedCallItems(page)
+  const views = useSavedViews().list.value
   return useMemo(() => {
-    const screens = entriesFor(who).map(({ section, icon }) => ({
-      label: shellTexts.screens[section],
-      kind: texts.kinds.screen,
-      icon,
-      run: href(section),
-    }))
+    const screens = entriesFor(who).map(({ section, icon }) =>
+      screenItem(shellTexts.screens[section], icon, href(section)),
+    )
+    const settings = screenItem(shellTexts.screens.settings, 'settings', href('settings'))
+    const ownViews = may(who, 'callplane:read') ? views.map(viewItem) : []
     const actions: PaletteItem[] = [
       themeAction('light', () => (preferences.theme.value = 'light')),
       themeAction('dark', () => (preferences.theme.value = 'dark')),
@@ -144,8 +146,41 @@ function useEverything(openHelp: () => void) {
         run: href('operation', { op: entry.op }),
       }),
     )
-    return [...screens, ...added, ...operations, ...actions].map((item) => candidateOf(item, item.label))
-  }, [registry.data, who, added, preferences, server, openHelp])
+    return [...screens, settings, ...ownViews, ...savedCalls, ...operations, ...actions].map((item) =>
+      candidateOf(item, item.label),
+    )
+  }, [registry.data, who, views, savedCalls, preferences, server, openHelp])
+}
+
+/** Read each time the palette opens. A browser without storage has none. */
+function useSavedCallItems({ server, router }: Page): readonly PaletteItem[] {
+  const who = useWho()
+  const saved = useQuery({
+    queryKey: ['palette-calls', who.caller.tenant, who.caller.owner],
+    staleTime: 0,
+    queryFn: async () => {
+      const { hrefOfSaved, savedCallsOf } = await import('../explore/history/open-saved.ts')
+      return (await savedCallsOf(server, who)).map(
+        (call): PaletteItem => ({
+          label: call.name,
+          kind: texts.kinds.savedCall,
+          icon: 'play',
+          run: () => void hrefOfSaved(call).then((fragment) => router.go(fragment)),
+        }),
+      )
+    },
+  })
+  return saved.data ?? NO_ITEMS
+}
+
+const NO_ITEMS: readonly PaletteItem[] = []
+
+function screenItem(label: string, icon: IconName, run: string): PaletteItem {
+  return { label, kind: texts.kinds.screen, icon, run }
+}
+
+function viewItem({ name, filter }: SavedView): PaletteItem {
+  return { label: name, kind: texts.kinds.view, icon: 'filter', run: href('runs', {}, { f: filter }) }
 }
 
 function action(label: string, icon: IconName, run: () => void): PaletteItem {

@@ -40,8 +40,18 @@ export interface CallHistory {
 const MAX_CALLS = 200
 export const MAX_KEPT_JSON = 512 * 1024
 
+/** `undefined` if the browser refuses storage. */
+export function historyOf(base: string, { tenant, owner }: { tenant: string; owner: string }): CallHistory | undefined {
+  try {
+    const { indexedDB } = globalThis
+    return indexedDB && openHistory(indexedDB, JSON.stringify([base, tenant, owner]))
+  } catch {
+    return undefined
+  }
+}
+
 /** `owner` is the server and the caller. */
-export function openHistory(factory: IDBFactory, owner: string): CallHistory {
+function openHistory(factory: IDBFactory, owner: string): CallHistory {
   let opened: Promise<IDBDatabase> | undefined
   const database = () => (opened ??= open(factory))
   const inStore = async <T>(name: Store, mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>) => {

@@ -1,4 +1,5 @@
 /** Saves the call of the page under a name. */
+import { useQueryClient } from '@tanstack/preact-query'
 import { useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
@@ -9,6 +10,7 @@ import { texts } from '../../texts/en/explore.ts'
 import { labelOf } from '../tree/operation-tree.ts'
 import type { Entry, WireId } from '../wires/wire.ts'
 import type { CallHistory } from './call-history.ts'
+import { HISTORY_KEY } from './use-history.ts'
 
 interface SaveCallProps {
   history: CallHistory
@@ -20,9 +22,11 @@ interface SaveCallProps {
 
 export function SaveCall({ history, entry, wire, argsText, onClose }: SaveCallProps) {
   const { toasts } = usePage()
+  const queries = useQueryClient()
   const [name, setName] = useState(labelOf(entry.op))
   const save = async () => {
     await history.save({ name, op: entry.op, wire, argsText: withoutSensitive(argsText, entry.argsSchema) ?? '{}' })
+    await queries.invalidateQueries({ queryKey: [HISTORY_KEY] })
     toasts.show({ text: texts.history.kept(name), tone: 'ok' })
     onClose(true)
   }

@@ -65,29 +65,3 @@ export function useBlobAddress(blob: Blob): string | undefined {
   }, [blob])
   return address
 }
-
-interface SaveProps {
-  blob: Blob | (() => Blob)
-  name: string
-  label?: string
-}
-
-/** Saves bytes as a file. */
-export function SaveButton({ blob, name, label = texts.download }: SaveProps) {
-  return (
-    <Button
-      size="small"
-      icon="download"
-      onClick={() => {
-        const link = document.createElement('a')
-        link.href = URL.createObjectURL(typeof blob === 'function' ? blob() : blob)
-        link.download = name
-        link.click()
-        // The download has begun when the next task runs.
-        setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
-      }}
-    >
-      {label}
-    </Button>
-  )
-}

@@ -1,5 +1,6 @@
 /** Gets a result that is bytes: from its own address, or in chunks, each of which the client verifies. */
 import type { Download } from '../../../../src/client/downloads/download.ts'
+import { collect } from '../../api/collect.ts'
 import type { Server } from '../../api/server.ts'
 import type { Outcome } from '../wires/wire.ts'
 import type { Ended } from './run.ts'
@@ -53,19 +54,6 @@ function blobOf({ mimeType, base64, text }: Extract<Outcome, { kind: 'bytes' }>)
   if (text !== undefined) return new Blob([text], { type: mimeType })
   const bytes = Uint8Array.from(atob(base64 ?? ''), (character) => character.charCodeAt(0))
   return new Blob([bytes], { type: mimeType })
-}
-
-async function collect(download: Download, onBytes: (bytes: number) => void): Promise<Blob> {
-  const parts: Uint8Array<ArrayBuffer>[] = []
-  let bytes = 0
-  const reader = download.stream().getReader()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return new Blob(parts, { type: download.mimeType })
-    parts.push(value)
-    bytes += value.length
-    onBytes(bytes)
-  }
 }
 
 function filenameIn(disposition: string | null): string | undefined {

@@ -44,8 +44,13 @@ export function RunView({ run }: { run: Run }) {
         <Moving state={state} />
         <span class="spring" />
         {isRecorded && run.requestId && (
-          <LinkButton size="small" tone="plain" icon="runs" href={href('run', { id: run.requestId })}>
+          <LinkButton size="small" tone="plain" icon="runs" href={href('run', { id: run.streamId ?? run.requestId })}>
             {texts.openRun}
+          </LinkButton>
+        )}
+        {isRecorded && run.streamId !== undefined && (
+          <LinkButton size="small" tone="plain" icon="streams" href={href('stream', { id: run.streamId })}>
+            {texts.openStream}
           </LinkButton>
         )}
       </div>

@@ -46,6 +46,7 @@ export class Run {
   readonly #abort = new AbortController()
   readonly #startedMs = performance.now()
   #requestId: string | undefined
+  #streamId: string | undefined
   /** How long the whole call took, once it has ended. */
   durationMs: number | undefined
 
@@ -63,6 +64,11 @@ export class Run {
 
   get requestId(): string | undefined {
     return this.#requestId
+  }
+
+  /** The server's id of the stream, once it has one. */
+  get streamId(): string | undefined {
+    return this.#streamId
   }
 
   async start(): Promise<void> {
@@ -188,6 +194,7 @@ export class Run {
 
   async #read(requestId: string, place: StreamPlace): Promise<Ended> {
     this.#requestId = requestId
+    this.#streamId = /\/streams\/([^/?#]+)/.exec(place.location)?.[1]
     this.#state.value = { kind: 'streaming', requestId }
     const { server } = this.parts
     const take = (text: string) => this.frames.push(text, performance.now())

@@ -12,7 +12,7 @@ export function Chart({ values, path }: { values: readonly number[]; path: strin
   const [low, high] = [Math.min(...values), Math.max(...values)]
   const newest = values.at(-1)
   return (
-    <figure class="chart">
+    <figure class="frames-chart">
       <canvas ref={canvas} role="img" aria-label={texts.chartOf(path)} />
       <figcaption class="faint number">
         {texts.chartOf(path)}

@@ -1,9 +1,9 @@
 /** The frames of a stream while they arrive: count, rate, chart and the newest rows. Drawn a few times a second. */
 import { useEffect, useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
+import { SaveButton } from '../../design/save-file.tsx'
 import { seenParts } from '../../design/seen-text.tsx'
 import { texts } from '../../texts/en/explore.ts'
-import { SaveButton } from '../results/blob-view.tsx'
 import { Windowed } from '../windowed.tsx'
 import { CHART_POINTS, Chart } from './chart.tsx'
 import type { FrameLog } from './frame-log.ts'
@@ -61,7 +61,11 @@ export function StreamView({ frames, isLive, name }: { frames: FrameLog; isLive:
             {isPaused ? texts.resume : texts.pause}
           </Button>
         )}
-        <SaveFrames frames={frames} name={name} />
+        <SaveButton
+          blob={() => new Blob([frames.lines()], { type: 'application/x-ndjson' })}
+          name={`${name}.jsonl`}
+          label={texts.saveFrames}
+        />
       </div>
       {isPaused && <p class="quiet body">{texts.paused}</p>}
       {seen.total === 0 && <p class="quiet body">{texts.noFrames}</p>}
@@ -82,17 +86,6 @@ export function StreamView({ frames, isLive, name }: { frames: FrameLog; isLive:
         )}
       />
     </div>
-  )
-}
-
-function SaveFrames({ frames, name }: { frames: FrameLog; name: string }) {
-  // The text is made when it is wanted: it can be large.
-  return (
-    <SaveButton
-      blob={() => new Blob([frames.lines()], { type: 'application/x-ndjson' })}
-      name={`${name}.jsonl`}
-      label={texts.saveFrames}
-    />
   )
 }
 

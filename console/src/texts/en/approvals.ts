@@ -34,7 +34,7 @@ export const texts = {
   sides: { before: 'Last approved', after: 'This call' },
   none: 'No call of this operation and caller was approved before.',
   hidden: 'The arguments hold characters that cannot be seen. They are marked by their code.',
-  why: 'Why (kept in the audit trail)',
+  why: 'Why (kept with the decision)',
   decision: 'Your decision',
   approve: 'Approve',
   deny: 'Deny',

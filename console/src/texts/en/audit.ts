@@ -19,6 +19,4 @@ export const texts = {
   searched: 'The server searched a part of the trail.',
   empty: { title: 'No entries', text: 'Recorded and governed calls appear here when they end.' },
   none: { title: 'No entry matches', text: 'Make the filter wider, or look at older entries.' },
-  export: 'Export',
-  exportAs: { jsonl: 'JSON lines', csv: 'CSV' },
 }

@@ -8,5 +8,6 @@ export const texts = {
   zone: 'Times',
   zones: { local: 'Local', utc: 'UTC' },
   singleKeys: 'Single-key shortcuts',
+  settings: 'All settings',
   signOut: 'Sign out',
 }

@@ -11,10 +11,13 @@ import { ATTEMPT_SCHEMA, type AttemptView, attemptsOf } from './attempts.ts'
 import { type CallSummary, listedOf, SUMMARY_FIELDS, SUMMARY_SCHEMA, summaryOf } from './call-view.ts'
 import { CALL_ID } from './filter.ts'
 import { type CallsParts, callOf, scanOf } from './parts.ts'
+import { STREAM_SCHEMA, type StreamView, streamOf } from './stream-view.ts'
 
 interface CallDetails {
   call: CallSummary & { sessionId?: string; idempotencyKey?: string; risk?: string; traceparent?: string }
   decision?: { verdict: 'allow' | 'hold'; rule?: string }
+  /** Present for a stream. */
+  stream?: StreamView
   /** Without the arguments. */
   approval?: Omit<ApprovalView, 'args'>
   attempts: AttemptView[]
@@ -43,6 +46,7 @@ export function getCall(parts: () => CallsParts): OperationDefinition {
           properties: { ...SUMMARY_FIELDS, sessionId: text, idempotencyKey: text, risk: text, traceparent: text },
         },
         decision: { type: 'object', required: ['verdict'], properties: { verdict: text, rule: text } },
+        stream: STREAM_SCHEMA,
         approval: { type: 'object', properties: { ...APPROVAL_FIELDS } },
         attempts: { type: 'array', items: ATTEMPT_SCHEMA },
         children: { type: 'array', items: SUMMARY_SCHEMA },
@@ -53,7 +57,7 @@ export function getCall(parts: () => CallsParts): OperationDefinition {
     }),
     run: async ({ id }, { caller }) => {
       const all = parts()
-      return detailsOf(all, await callOf(all, caller.tenant, id))
+      return detailsOf(all, await callOf(all, caller, id))
     },
   })
 }
@@ -71,6 +75,7 @@ async function detailsOf(parts: CallsParts, instance: Instance): Promise<CallDet
   ])
   const risk = registry.byKey(instance.operation)?.risk
   const fault = faultIn(outcome)
+  const stream = streamOf(instance)
   return {
     call: {
       ...summaryOf(env, listedOf(instance)),
@@ -85,6 +90,7 @@ async function detailsOf(parts: CallsParts, instance: Instance): Promise<CallDet
         ...(extras.rule !== undefined && { rule: extras.rule }),
       },
     }),
+    ...(stream && { stream }),
     ...(approval && { approval }),
     attempts: attemptsOf(env, instance, history ?? { past: [] }),
     children: children.map((child) => summaryOf(env, child)),

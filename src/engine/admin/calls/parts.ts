@@ -1,4 +1,5 @@
 /** The parts of the server that the operations about calls use. */
+import { type Caller, ownerOf } from '../../../core/call/caller.ts'
 import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
@@ -10,7 +11,7 @@ import type { Approvals } from '../../wait/approvals.ts'
 import { isRevealedText } from './revealed.ts'
 
 export interface CallsParts {
-  store: Pick<Store, 'get' | 'calls' | 'audit'>
+  store: Pick<Store, 'get' | 'find' | 'calls' | 'audit'>
   approvals: Pick<Approvals, 'get'>
   registry: Pick<Registry, 'byKey'>
   clock: Clock
@@ -26,9 +27,13 @@ export function scanOf({ text }: CallFilter, times = 1): number {
   return text === undefined ? SCAN * times : TEXT_SCAN
 }
 
-/** Throws the same fault for a call of another tenant as for none. */
-export async function callOf({ store, clock }: CallsParts, tenant: string, id: string): Promise<Instance> {
-  const instance = await store.get(id)
+/**
+ * A call by its id, or one of the caller's own by its request id: a client that made a call knows only that. Throws the
+ * same fault for a call of another tenant as for none.
+ */
+export async function callOf({ store, clock }: CallsParts, caller: Caller, id: string): Promise<Instance> {
+  const { tenant } = caller
+  const instance = (await store.get(id)) ?? (await store.find(tenant, ownerOf(caller), id))
   const isKept = instance && (!isTerminal(instance.state) || instance.keepUntil > clock.now())
   if (isKept && instance.tenant === tenant) return instance
   throw new Fault('not-found', `There is no call "${id}". It may be past its retention: list the calls to find the id.`)

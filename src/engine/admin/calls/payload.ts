@@ -69,9 +69,10 @@ export function getPayload(parts: () => CallsParts): OperationDefinition {
     run: async (args, ctx) => {
       const all = parts()
       const { id, part, offset = 0, bytes = MAX_BYTES } = args
-      const shown = reveal(all, await callOf(all, ctx.caller.tenant, id), part)
+      const instance = await callOf(all, ctx.caller, id)
+      const shown = reveal(all, instance, part)
       if (!shown) throw new Fault('not-found', `The call has no ${part}. Read its state with v1:callplane.calls.get.`)
-      await noteReveal(all, args, ctx)
+      await noteReveal(all, { ...args, id: instance.id }, ctx)
       const { value, redactions } = shown
       return { part, mediaType: 'application/json', ...sliceOf(JSON.stringify(value), offset, bytes), redactions }
     },
