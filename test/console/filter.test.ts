@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readAuditFilter } from '../../console/src/filter/audit-filter.ts'
-import { readCallFilter } from '../../console/src/filter/call-filter.ts'
+import { mayMatch, readCallFilter } from '../../console/src/filter/call-filter.ts'
 import {
   termsOf,
   termText,
@@ -40,6 +40,22 @@ test('what means nothing is named and not sent', () => {
     filter: { owner: 'ada' },
     unknown: ['verdict:maybe'],
   })
+})
+
+test('names that every object has are names like others', () => {
+  expect(readCallFilter('constructor:x state:constructor', NOW)).toEqual({
+    filter: {},
+    unknown: ['constructor:x', 'state:constructor'],
+  })
+  expect(readAuditFilter('constructor:x', NOW)).toEqual({ filter: {}, unknown: ['constructor:x'] })
+})
+
+test('a call that has just begun is announced if the operation of the filter stands for it', () => {
+  const operation = 'v1:orders.ship@1.0.0'
+  for (const wanted of ['v1:orders.ship', 'v1:orders.ship@1.0.0', 'v1:orders.*', '*'])
+    expect(mayMatch({ operation: wanted }, operation)).toBe(true)
+  for (const wanted of ['v1:orders.sh', 'v1:orders.ship@1.0', 'v1:stock.*'])
+    expect(mayMatch({ operation: wanted }, operation)).toBe(false)
 })
 
 test('any value survives as a term, and taking it away leaves the rest as it was', () => {

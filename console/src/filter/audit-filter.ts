@@ -20,7 +20,7 @@ export function readAuditFilter(text: string, now: number): { filter: AuditFilte
   for (const { key, value, from, to } of termsOf(text)) {
     const time = TIMES.find((name) => name === key)
     const at = time && timeAt(value, now)
-    const name = KEYS[key]
+    const name = Object.hasOwn(KEYS, key) ? KEYS[key] : undefined
     const isWrong = name === 'verdict' && !VERDICTS.includes(value)
     if (time && at !== undefined) filter = { ...filter, [time]: at }
     else if (name && !isWrong) filter = { ...filter, [name]: value }

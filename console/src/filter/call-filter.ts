@@ -32,7 +32,7 @@ type Reading = (value: string, now: number) => CallFilter | undefined
 
 const READINGS: Readonly<Record<string, Reading>> = {
   state(value) {
-    const found = value.split(',').map((name) => STATES[name])
+    const found = value.split(',').map((name) => (Object.hasOwn(STATES, name) ? STATES[name] : undefined))
     return found.includes(undefined) ? undefined : { state: found as CallState[] }
   },
   is: (value) => (value === 'held' ? { held: true } : undefined),
@@ -57,10 +57,21 @@ export function readCallFilter(text: string, now: number): ReadFilter {
   let filter: CallFilter = {}
   for (const { key, value, from, to } of termsOf(text)) {
     const named = Object.hasOwn(TEXT_KEYS, key) ? TEXT_KEYS[key as keyof typeof TEXT_KEYS] : undefined
-    const read = named ? { [named]: value } : READINGS[key]?.(value, now)
+    const reading = Object.hasOwn(READINGS, key) ? READINGS[key] : undefined
+    const read = named ? { [named]: value } : reading?.(value, now)
     if (key === '') words.push(value)
     else if (read && value !== '') filter = { ...filter, ...read }
     else unknown.push(text.slice(from, to))
   }
   return { filter: { ...filter, ...(words.length > 0 && { text: words.join(' ') }) }, unknown }
+}
+
+/**
+ * A call that cannot match is not announced as new. Other parts of a filter are the server's to judge. A change names
+ * the exact version of its operation, and a name without a version stands for all of them.
+ */
+export function mayMatch({ operation: wanted }: CallFilter, operation: string): boolean {
+  if (wanted === undefined) return true
+  if (wanted.endsWith('*')) return operation.startsWith(wanted.slice(0, -1))
+  return operation === wanted || operation.startsWith(`${wanted}@`)
 }

@@ -2,6 +2,7 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/preact-query'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CallFilter, CallPage, CallSummary, Change } from '../api/types.ts'
+import { mayMatch } from '../filter/call-filter.ts'
 import { usePage } from '../shell/page.ts'
 
 const PAGE = 100
@@ -44,7 +45,8 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
   const runs = useMemo(() => pages.data?.pages.flatMap((page) => page.calls), [pages.data])
   useEffect(() => {
     setFresh(new Set())
-    return changes.listen((news) => {
+    return changes.listen((news, isReset) => {
+      if (isReset) void queries.invalidateQueries({ queryKey: key })
       const calls = news.filter(({ kind }) => kind === 'call')
       const newest = queries.getQueryData<Pages>(key)?.pages[0]?.calls[0]?.id ?? ''
       // Ids are times: a larger one is a later call.
@@ -70,12 +72,6 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
       void queries.invalidateQueries({ queryKey: ['count'] })
     },
   }
-}
-
-/** A call that cannot match is not announced as new. Other parts of a filter are the server's to judge. */
-function mayMatch({ operation: wanted }: CallFilter, operation: string): boolean {
-  if (wanted === undefined) return true
-  return wanted.endsWith('*') ? operation.startsWith(wanted.slice(0, -1)) : operation === wanted
 }
 
 function withStates(data: Pages, changes: readonly Change[]): Pages {

@@ -2,7 +2,6 @@
 import type { Caller } from '../../../core/call/caller.ts'
 import { idAt } from '../../../core/call/id-time.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { AuditEntry, AuditMatch, AuditTrail } from '../../../core/ports/store.ts'
@@ -45,7 +44,7 @@ export const AUDIT_FILTER = {
   requestId: TEXT,
 }
 
-export function listAudit(parts: () => AuditParts): OperationDefinition {
+export function listAudit(parts: () => AuditParts) {
   return operation('v1:callplane.audit.list', {
     description: 'Lists who called which operation, when and with which outcome, newest first.',
     internal: true,

@@ -1,7 +1,6 @@
 /** Counts calls, and the calls with each value of a field. */
 import { operation } from '../../../core/operation/define.ts'
 import { nameIn } from '../../../core/operation/names.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { CallCount, CallFilter, CountBy, ListedCall } from '../../../core/ports/call-list.ts'
@@ -20,7 +19,7 @@ interface CountResult {
   groups: { value: string; count: number }[]
 }
 
-export function countCalls(parts: () => CallsParts): OperationDefinition {
+export function countCalls(parts: () => CallsParts) {
   return operation('v1:callplane.calls.count', {
     description:
       'Counts the calls that a filter finds. If there are very many, "capped" is true, and the newest count.',

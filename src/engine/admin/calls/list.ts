@@ -1,6 +1,5 @@
 /** Lists the calls of all callers in the tenant, newest first. */
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import { LIMIT, record } from '../shapes.ts'
@@ -22,7 +21,7 @@ interface ListResult {
   complete: boolean
 }
 
-export function listCalls(parts: () => CallsParts): OperationDefinition {
+export function listCalls(parts: () => CallsParts) {
   return operation('v1:callplane.calls.list', {
     description:
       'Lists the calls of all callers, newest first, without arguments and results. A filter that finds few calls may end a page early: then "complete" is false, and "next" says where to go on.',

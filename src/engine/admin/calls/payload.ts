@@ -4,7 +4,6 @@ import type { HandlerContext } from '../../../core/call/context.ts'
 import { fingerprintOf } from '../../../core/call/fingerprint.ts'
 import { Fault } from '../../../core/fault.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import { COUNT, record, TEXT } from '../shapes.ts'
@@ -36,7 +35,7 @@ interface Payload {
   redactions: string[]
 }
 
-export function getPayload(parts: () => CallsParts): OperationDefinition {
+export function getPayload(parts: () => CallsParts) {
   return operation(NAME, {
     description:
       'Returns the arguments, the result or the error of a call as JSON text, in slices. Secrets are not shown. The audit trail gets an entry each time.',

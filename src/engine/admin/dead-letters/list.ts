@@ -3,7 +3,6 @@ import type { Caller } from '../../../core/call/caller.ts'
 import { DEAD_KINDS } from '../../../core/call/dead-letter.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { nameIn } from '../../../core/operation/names.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { ListedCall } from '../../../core/ports/call-list.ts'
@@ -40,7 +39,7 @@ const PAGE = 1_000
 /** Dead letters that an operator has dealt with are read, too. */
 const MOST_PAGES = 20
 
-export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinition {
+export function listDeadLetters(parts: () => DeadLettersParts) {
   return operation('v1:callplane.deadletters.list', {
     description: 'Lists calls that ended by a timeout or by a failure of a tool or of the server, newest first.',
     internal: true,

@@ -4,7 +4,6 @@ import type { HandlerContext } from '../../../core/call/context.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import { AUDIT_FILTER, type AuditFilter, type AuditParts, auditPage } from '../audit/list.ts'
@@ -75,7 +74,7 @@ const COLUMNS: Record<What, readonly string[]> = {
   audit: AUDIT_COLUMNS,
 }
 
-export function createExport(parts: () => ExportParts): OperationDefinition {
+export function createExport(parts: () => ExportParts) {
   return operation('v1:callplane.exports.create', {
     description: 'Exports calls, dead letters or the audit trail as JSON lines or CSV. The result is read in chunks.',
     internal: true,

@@ -1,7 +1,6 @@
 /** The load of a server over time, from the samples of all of its nodes. */
 import { Fault } from '../../../core/fault.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
@@ -47,7 +46,7 @@ interface SeriesResult {
 const MOST_POINTS = 1_500
 const HOUR_MS = 3_600_000
 
-export function getSeries(parts: () => SeriesParts): OperationDefinition {
+export function getSeries(parts: () => SeriesParts) {
   return operation('v1:callplane.metrics.series', {
     description: 'Returns the load over time: calls, errors, durations, queue, memory and event loop delay.',
     internal: true,
