@@ -7,6 +7,9 @@ import type { CallCount, CallFilter, CountBy, ListedCall } from '../../../core/p
 import { COUNT, MAX_PAGE, record } from '../shapes.ts'
 import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from './filter.ts'
 import { type CallsParts, readPage, scanOf } from './parts.ts'
+import { noteSearch } from './reveals.ts'
+
+const NAME = 'v1:callplane.calls.count'
 
 const BY = ['state', 'operation', 'code', 'owner'] as const satisfies readonly CountBy[]
 /** A count looks at more calls than a page. */
@@ -20,7 +23,7 @@ interface CountResult {
 }
 
 export function countCalls(parts: () => CallsParts) {
-  return operation('v1:callplane.calls.count', {
+  return operation(NAME, {
     description:
       'Counts the calls that a filter finds. If there are very many, "capped" is true, and the newest count.',
     internal: true,
@@ -42,9 +45,12 @@ export function countCalls(parts: () => CallsParts) {
         },
       },
     }),
-    run: async ({ by, ...given }, { caller }) => {
-      const filter = parseCallFilter(given, caller)
-      const { total, capped, groups } = await countMatching(parts(), caller.tenant, filter, by)
+    run: async (args, ctx) => {
+      const { by, ...given } = args
+      const all = parts()
+      const filter = parseCallFilter(given, ctx.caller)
+      await noteSearch(all, NAME, args, ctx)
+      const { total, capped, groups } = await countMatching(all, ctx.caller.tenant, filter, by)
       return { total, capped, groups: [...groups] }
     },
   })

@@ -1,7 +1,4 @@
 /** Shows the arguments, the result or the error of a call. Every time is in the audit trail before it is shown. */
-import { ownerOf } from '../../../core/call/caller.ts'
-import type { HandlerContext } from '../../../core/call/context.ts'
-import { fingerprintOf } from '../../../core/call/fingerprint.ts'
 import { Fault } from '../../../core/fault.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
@@ -9,6 +6,7 @@ import { SCOPES } from '../../../core/operation/scopes.ts'
 import { COUNT, record, TEXT } from '../shapes.ts'
 import { type CallsParts, callOf } from './parts.ts'
 import { PARTS, type Part, reveal } from './revealed.ts'
+import { noteReveal } from './reveals.ts'
 
 const NAME = 'v1:callplane.calls.payload'
 const MAX_BYTES = 262_144
@@ -70,34 +68,10 @@ export function getPayload(parts: () => CallsParts) {
       const { id, part, offset = 0, bytes = MAX_BYTES } = args
       const shown = reveal(all, await callOf(all, ctx.caller.tenant, id), part)
       if (!shown) throw new Fault('not-found', `The call has no ${part}. Read its state with v1:callplane.calls.get.`)
-      await noteReveal(all, args, ctx)
+      await noteReveal(all, NAME, args, ctx, { call: id, part })
       const { value, redactions } = shown
       return { part, mediaType: 'application/json', ...sliceOf(JSON.stringify(value), offset, bytes), redactions }
     },
-  })
-}
-
-async function noteReveal(
-  { store, env, clock }: CallsParts,
-  { id, part, offset, bytes }: PayloadArgs,
-  { caller, requestId }: Pick<HandlerContext, 'caller' | 'requestId'>,
-): Promise<void> {
-  const now = clock.now()
-  const args = { id, part, ...(offset !== undefined && { offset }), ...(bytes !== undefined && { bytes }) }
-  await store.audit.append({
-    id: env.newId(),
-    tenant: caller.tenant,
-    owner: ownerOf(caller),
-    requestId,
-    operation: `${NAME}@1.0.0`,
-    fingerprint: fingerprintOf(env.digest, { operation: NAME, args, media: [], caller }),
-    verdict: 'allow',
-    backend: 'handler',
-    attempts: 1,
-    outcome: 'complete',
-    startedAt: now,
-    endedAt: now,
-    about: { call: id, part },
   })
 }
 

@@ -5,7 +5,7 @@ import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import { addEnded, COARSE, type Ended, FINE, type Sample, type Samples } from '../../metrics/samples.ts'
-import { record, TEXT, TIME, timeText } from '../shapes.ts'
+import { record, TEXT, TIME, timeOf, timeText } from '../shapes.ts'
 
 export interface SeriesParts {
   samples: Pick<Samples, 'read'>
@@ -66,8 +66,8 @@ export function getSeries(parts: () => SeriesParts) {
 }
 
 async function seriesOf({ samples, clock, quantileMs }: SeriesParts, args: SeriesArgs): Promise<SeriesResult> {
-  const to = args.to === undefined ? clock.now() : Date.parse(args.to)
-  const since = args.from === undefined ? to - HOUR_MS : Date.parse(args.from)
+  const to = args.to === undefined ? clock.now() : timeOf(args.to)
+  const since = args.from === undefined ? to - HOUR_MS : timeOf(args.from)
   const isOld = since < clock.now() - FINE.keepMs
   const tier = isOld || (args.stepSeconds ?? 0) * 1000 >= COARSE.stepMs ? COARSE : FINE
   const wantedMs = (args.stepSeconds ?? tier.stepMs / 1000) * 1000
