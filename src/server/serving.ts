@@ -1,3 +1,4 @@
+/** A server whose parts are open: its listeners, its carriers, and their end. `create-server.ts` opens the parts. */
 import { createFetchHandler } from '../carriers/fetch/index.ts'
 import { createHttpCarrier, createRequestListener, LOOPBACK_HOSTS, Upgrades } from '../carriers/http/index.ts'
 import type { Fault } from '../core/fault.ts'

@@ -284,6 +284,14 @@ describeWith(browser, 'results in the explorer', () => {
     expect(site.complaints).toEqual([])
   })
 
+  test('a check knows of the attachments', async () => {
+    const page = await at('v1:files.count', {})
+    const file = { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') }
+    await page.locator('.op input[type=file]').setInputFiles(file)
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page.getByText('The call would run').waitFor()
+  })
+
   test('feature 10: 100 MB are uploaded with progress, and a wrong type is refused before anything is sent', async () => {
     const page = await at('v1:files.count', {})
     await run(page).waitFor()

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readAuditFilter } from '../../console/src/filter/audit-filter.ts'
 import { toggleTerms, withFixedTimes, withoutTerm, withTerm } from '../../console/src/filter/terms.ts'
+import { mayMatch } from '../../console/src/runs/may-match.ts'
 import { readCallFilter } from '../../src/core/filter/call-filter.ts'
 import { termsOf, termText } from '../../src/core/filter/terms.ts'
 
@@ -39,6 +40,23 @@ test('what means nothing is named and not sent', () => {
     filter: { owner: 'ada' },
     unknown: ['verdict:maybe'],
   })
+})
+
+test('names that every object has are names like others', () => {
+  expect(readCallFilter('constructor:x state:constructor', NOW)).toEqual({
+    filter: {},
+    unknown: ['constructor:x', 'state:constructor'],
+  })
+  expect(readAuditFilter('constructor:x', NOW)).toEqual({ filter: {}, unknown: ['constructor:x'] })
+})
+
+test('a call that has just begun is announced if the operation of the filter stands for it', () => {
+  const change = { operation: 'v1:orders.ship@1.0.0', state: 'pending' }
+  for (const wanted of ['v1:orders.ship', 'v1:orders.ship@1.0.0', 'v1:orders.*', '*'])
+    expect(mayMatch({ operation: wanted }, change)).toBe(true)
+  for (const wanted of ['v1:orders.sh', 'v1:orders.ship@1.0', 'v1:stock.*'])
+    expect(mayMatch({ operation: wanted }, change)).toBe(false)
+  expect(mayMatch({ state: ['complete'] }, change)).toBe(false)
 })
 
 test('any value survives as a term, and taking it away leaves the rest as it was', () => {

@@ -191,6 +191,15 @@ describe('refused', () => {
     expect((await post(site, '/console/oidc', { returnTo })).status).toBe(400)
   })
 
+  test('more logins than people begin', async () => {
+    const { site } = await open({}, { clock: createStepClock(Date.now()) })
+    const statuses: number[] = []
+    for (let n = 0; n < 101; n++) statuses.push((await post(site, '/console/oidc', { returnTo: '#/' })).status)
+
+    expect(statuses.slice(0, 100)).toEqual(Array(100).fill(200))
+    expect(statuses.at(-1)).toBe(429)
+  })
+
   test('a page of another site, and a provider that is down', async () => {
     const { site, provider } = await open()
     const evil = { Origin: 'https://evil.example' }

@@ -134,6 +134,17 @@ test('any text is Markdown, soon', () => {
   parseMarkdown('>'.repeat(10_000))
 })
 
+test.each(['[', '![a](', '*a ', '_a ', '`a ', '``a`', '[a](b "', '```\n~~~\n', '|\n-', '> '])(
+  'a document of %j ends',
+  (part) => {
+    expect(parseMarkdown(part.repeat(200_000 / part.length))).not.toEqual([])
+  },
+)
+
+test.each(['# ', '# #', '| |\n---', '---'])('a line that begins with %j and goes on with spaces ends', (start) => {
+  expect(parseMarkdown(`${start}${' '.repeat(200_000)}x`)).not.toEqual([])
+})
+
 test.each([
   ['application/json; charset=utf-8', 'json'],
   ['application/vnd.api+json', 'json'],

@@ -116,6 +116,35 @@ describeWith(browser, 'the console', () => {
     await page.getByText('No dead letter matches').waitFor()
   })
 
+  test('dead letters are replayed by filter, and calls that ended well are not', async () => {
+    for (const orderId of ['C-1', 'C-2'])
+      await callAs(site.url, 'support', 'v1:orders.ship', { orderId, breaks: true }, 5)
+    const page = await open('#/dead?f=op:v1:orders.ship')
+    await page.locator('.rows input[type=checkbox]').first().click()
+    await page.getByRole('button', { name: 'Select all 2 that match' }).click()
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await page.getByLabel(/^Why/).fill('The printer was replaced.')
+    await page.getByRole('button', { name: 'Replay 2' }).click()
+    await page.getByText('2 done, 0 left as they were').first().waitFor()
+  })
+
+  test('every range of the health screen has charts', async () => {
+    for (const range of ['15m', '1h', '6h', '24h']) {
+      const page = await open(`#/health?range=${range}`)
+      await page.getByRole('region', { name: 'Calls and errors' }).waitFor()
+    }
+  })
+
+  test('the presets of the audit trail find what people did, and why', async () => {
+    const page = await open('#/audit')
+    await callAs(site.url, 'operator', 'v1:callplane.calls.cancel', { ids: ['none'], why: 'Asked by phone.' })
+    await page.getByRole('button', { name: 'Payloads shown' }).click()
+    await page.locator('td', { hasText: 'v1:callplane.calls.payload' }).first().waitFor()
+    await page.getByLabel('Filter', { exact: true }).fill('op:v1:callplane.calls.cancel')
+    await page.keyboard.press('Enter')
+    await page.getByText('Asked by phone.').first().waitFor()
+  })
+
   test('long values must be opened before a call can be approved', async () => {
     const id = await waitingApproval(site.url, 'A-1004')
     const page = await open(`#/approvals/${id}`)
@@ -131,5 +160,17 @@ describeWith(browser, 'the console', () => {
     await approve.click()
     await page.getByText('Approved: v1:orders.refund@1.0.0').waitFor()
     expect(site.complaints).toEqual([])
+  })
+
+  test('after a restart of the server, changes may be lost, so the list is read again by itself', async () => {
+    const page = await open('#/runs?f=op:v1:Notes.Add')
+    const rows = page.locator('.rows .run-row')
+    await rows.first().waitFor()
+    const before = await rows.count()
+    await site.stop()
+    await site.start()
+    await callAs(site.url, 'support', 'v1:Notes.Add', { text: 'After the restart.' })
+
+    await expect.poll(() => rows.count(), { timeout: 20_000 }).toBe(before + 1)
   })
 })

@@ -4,9 +4,10 @@
  */
 import { signal } from '@preact/signals'
 import type { Server } from './server.ts'
-import type { Change, WhoAmI } from './types.ts'
+import type { Change, Changes, WhoAmI } from './types.ts'
 
-export type Listener = (changes: readonly Change[]) => void
+/** `isReset`: changes may have been missed, so what is shown must be read again. */
+export type Listener = (changes: readonly Change[], isReset: boolean) => void
 
 const WAIT_MS = 25_000
 const RETRY_MS = 5_000
@@ -31,7 +32,7 @@ export class ChangeFeed {
     const stop = new AbortController()
     const name = `callplane.changes ${this.#server.base} ${JSON.stringify([caller.tenant, caller.owner])}`
     this.#channel = new BroadcastChannel(name)
-    this.#channel.onmessage = ({ data }) => this.#tell(data as Change[])
+    this.#channel.onmessage = ({ data }) => this.#tell(data as Changes)
     const lead = () => this.#wait(stop.signal)
     // Without locks (an address that is not secure) every tab waits for itself.
     if (navigator.locks) navigator.locks.request(name, { signal: stop.signal }, lead).catch(() => {})
@@ -47,12 +48,12 @@ export class ChangeFeed {
     while (!stopped.aborted) {
       try {
         const args = { waitMs: WAIT_MS, ...(after !== undefined && { after }) }
-        const { events, next } = await this.#server.call('v1:callplane.changes.wait', args, stopped)
-        after = next
+        const heard = await this.#server.call('v1:callplane.changes.wait', args, stopped)
+        after = heard.next
         this.isLive.value = true
-        if (events.length === 0) continue
-        this.#channel?.postMessage(events)
-        this.#tell(events)
+        if (heard.events.length === 0 && !heard.reset) continue
+        this.#channel?.postMessage(heard)
+        this.#tell(heard)
       } catch {
         if (stopped.aborted) return
         // The server is away, or the caller may not wait. The screens show what they know, and can be refreshed.
@@ -62,8 +63,8 @@ export class ChangeFeed {
     }
   }
 
-  #tell(changes: readonly Change[]): void {
-    for (const listener of this.#listeners) listener(changes)
+  #tell({ events, reset }: Changes): void {
+    for (const listener of this.#listeners) listener(events, reset === true)
   }
 }
 

@@ -5,21 +5,17 @@ import { isFault } from '../../../src/client/fault.ts'
 import { createRegistryReader, type Registry } from '../../../src/client/registry.ts'
 import type { Client, SmallClient } from '../../../src/client/types.ts'
 import { Session } from './session.ts'
-import type { OperationName, Operations, WhoAmI } from './types.ts'
+import type { ArgsOf, OperationName, ResultOf, ServerOperations, WhoAmI } from './types.ts'
 
 export interface Server {
   /** The address of the server, with the path that it is mounted at, without a slash at the end. */
   readonly base: string
   readonly session: Session
-  readonly client: SmallClient<Operations>
+  readonly client: SmallClient<ServerOperations>
   /** The client that also reads results in chunks. It is loaded when it is first needed. */
-  fullClient(): Promise<Client<Operations>>
+  fullClient(): Promise<Client<ServerOperations>>
   /** Calls one of the server's own operations. */
-  call<N extends OperationName>(
-    name: N,
-    args: Operations[N]['args'],
-    signal?: AbortSignal,
-  ): Promise<Operations[N]['result']>
+  call<N extends OperationName>(name: N, args: ArgsOf<N>, signal?: AbortSignal): Promise<ResultOf<N>>
   registry(signal?: AbortSignal): Promise<Registry>
   /** A request of another kind, with the session's token. */
   fetch(path: string, init?: RequestInit): Promise<Response>
@@ -39,7 +35,7 @@ export function createConsoleServer(base: string, storage: Storage | undefined):
     retries: 1,
     onWarning: () => {},
   }
-  const client = createClient<Operations>(options)
+  const client = createClient<ServerOperations>(options)
   const registry = createRegistryReader({
     base,
     resolve: (uri) => new URL(uri),
@@ -51,9 +47,9 @@ export function createConsoleServer(base: string, storage: Storage | undefined):
     base,
     session,
     client,
-    call: <N extends OperationName>(name: N, args: Operations[N]['args'], signal?: AbortSignal) =>
-      (client.call as UntypedCall)(name, args, signal && { signal }) as Promise<Operations[N]['result']>,
-    fullClient: async () => (await import('../../../src/client/index.ts')).createClient<Operations>(options),
+    call: <N extends OperationName>(name: N, args: ArgsOf<N>, signal?: AbortSignal) =>
+      (client.call as UntypedCall)(name, args, signal && { signal }) as Promise<ResultOf<N>>,
+    fullClient: async () => (await import('../../../src/client/index.ts')).createClient<ServerOperations>(options),
     registry,
     async fetch(path, init = {}) {
       const send = (token: string | undefined) => {

@@ -5,6 +5,7 @@ import type { AuditEntry } from '../api/types.ts'
 import { Button } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
+import { SeenText } from '../design/seen-text.tsx'
 import { durationOf, Time } from '../design/time.tsx'
 import { ExportButton } from '../exports/export-button.tsx'
 import { readAuditFilter } from '../filter/audit-filter.ts'
@@ -100,6 +101,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
             <td class="mono wide">
               {nameOf(entry.operation)}
               <span class="faint">{entry.operation.slice(nameOf(entry.operation).length)}</span>
+              <About about={entry.about} />
             </td>
             <td>
               <span class={entry.verdict === 'allow' ? undefined : 'chip warn'}>
@@ -121,5 +123,16 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
         ))}
       </tbody>
     </table>
+  )
+}
+
+/** The call that a person looked at, and why a person did it. */
+function About({ about }: { about: AuditEntry['about'] }) {
+  if (!about?.call && !about?.why) return null
+  return (
+    <p class="about quiet">
+      {about.call && <a href={href('run', { id: about.call })}>{about.part ?? about.call}</a>}
+      {about.why && <SeenText text={about.why} />}
+    </p>
   )
 }

@@ -1,6 +1,6 @@
 /** Every code that a call can end with: meaning, remedy, and its form on every wire. */
 import { useQuery } from '@tanstack/preact-query'
-import type { FaultView, WireName } from '../api/types.ts'
+import type { FaultView } from '../api/types.ts'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { Icon } from '../design/icon.tsx'
 import { SplitScreen } from '../design/screen.tsx'
@@ -9,7 +9,7 @@ import { useMay, usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/errors.ts'
 import './errors.css'
 
-const WIRES = Object.keys(texts.names) as WireName[]
+const WIRES = Object.keys(texts.names) as (keyof typeof texts.names)[]
 const OF_CLIENT = ['UNREACHABLE', 'TIMED_OUT', 'ABORTED', 'NOT_OPENCALL', 'RESPONSE_TOO_LARGE', 'STREAM_BROKEN']
 
 export function ErrorsScreen() {

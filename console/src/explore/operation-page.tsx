@@ -1,6 +1,7 @@
 /** One operation: its arguments, how it is sent, and what came of it. */
 import { useMutation } from '@tanstack/preact-query'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { JsonObject } from '../../../src/core/json.ts'
 import { Button, IconButton } from '../design/button.tsx'
 import { Failure, Notice, Skeleton } from '../design/feedback.tsx'
 import { type ArgumentsState, ArgumentsView, type Attachments } from '../forms/arguments-view.tsx'
@@ -17,7 +18,7 @@ import { OperationTabs, TABS } from './operation-tabs.tsx'
 import { isEnded } from './run/run.ts'
 import { problemWith, useArguments } from './use-arguments.ts'
 import type { Runs } from './use-runs.ts'
-import { filesOf, useWireCall } from './use-wire-call.ts'
+import { filesOf, notesOf, useWireCall } from './use-wire-call.ts'
 import { WireSwitch } from './wire-switch.tsx'
 import { isWireId, wireOf } from './wires/index.ts'
 import type { Entry } from './wires/wire.ts'
@@ -54,9 +55,14 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
   // A server without a version is one without the console's operations.
   const offersCheck = who.server.version !== ''
   const call = useWireCall({ entry, entries, text: text ?? '{}', attachments, wire: wire.id })
-  const check = useMutation({ mutationFn: () => server.call(CHECK, { op, args: JSON.parse(text ?? '{}') as unknown }) })
-  // What was said about other arguments says nothing about these.
-  useEffect(() => check.reset(), [text])
+  const check = useMutation({
+    mutationFn: () =>
+      server.call(CHECK, { op, args: JSON.parse(text ?? '{}') as JsonObject, media: notesOf(attachments) }),
+  })
+  // What was said about another call says nothing about this one.
+  useEffect(() => check.reset(), [text, attachments])
+  // An error of an attachment is at no place in the arguments.
+  const inArguments = useMemo(() => check.data?.errors.filter((error) => error.in !== 'media'), [check.data])
 
   const run = runs.of(op)
   const isBusy = run !== undefined && !isEnded(run.state.value)
@@ -125,7 +131,7 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
               media={entry.mediaSchema}
               attachments={attachments}
               onAttachments={setAttachments}
-              serverFindings={check.data?.errors}
+              serverFindings={inArguments}
               onState={setState}
             />
           </div>

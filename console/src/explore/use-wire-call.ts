@@ -1,6 +1,7 @@
 /** The call of the page as the wires take it. The name of the tool is asked for when a wire needs it. */
 import { useQuery } from '@tanstack/preact-query'
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { CheckArgs } from '../api/types.ts'
 import type { Attachments } from '../forms/arguments-view.tsx'
 import { usePage } from '../shell/page.ts'
 import { findToolName } from './wires/tool-names.ts'
@@ -70,8 +71,7 @@ function useEncoded(attachments: Attachments, withBytes: boolean): readonly Atta
     let isGone = false
     const encoding = Object.entries(attachments).map(async ([name, given]): Promise<Attachment> => {
       if (!(given instanceof File)) return { name, mimeType: given.type, ref: given.ref }
-      const mimeType = given.type || 'application/octet-stream'
-      return { name, mimeType, base64: withBytes ? await base64Of(given) : '' }
+      return { name, mimeType: typeOf(given), base64: withBytes ? await base64Of(given) : '' }
     })
     void Promise.all(encoding).then((ready) => !isGone && setEncoded(ready))
     return () => {
@@ -91,4 +91,17 @@ async function base64Of(file: File): Promise<string> {
 
 export function filesOf(attachments: Attachments): ReadonlyMap<string, File> {
   return new Map(Object.entries(attachments).filter((pair): pair is [string, File] => pair[1] instanceof File))
+}
+
+/** What a check needs to know of the attachments: not their bytes. */
+export function notesOf(attachments: Attachments): NonNullable<CheckArgs['media']> {
+  return Object.entries(attachments).map(([name, given]) =>
+    given instanceof File
+      ? { name, mimeType: typeOf(given), bytes: given.size }
+      : { name, mimeType: given.type, ref: given.ref },
+  )
+}
+
+function typeOf(file: File): string {
+  return file.type || 'application/octet-stream'
 }

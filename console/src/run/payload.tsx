@@ -9,11 +9,9 @@ import { bytesOf } from '../design/time.tsx'
 import { useMay, usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/run.ts'
 
-export type Part = 'args' | 'result' | 'error'
-
 const SLICE = 262_144
 
-export function Payload({ id, part }: { id: string; part: Part }) {
+export function Payload({ id, part }: { id: string; part: PayloadSlice['part'] }) {
   const { server } = usePage()
   const may = useMay()
   const [slices, setSlices] = useState<readonly PayloadSlice[]>([])

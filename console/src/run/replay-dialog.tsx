@@ -1,6 +1,7 @@
 /** Replays one run, with its arguments or with edited ones, and opens the new run. */
 import { useMutation, useQueryClient } from '@tanstack/preact-query'
 import { useState } from 'preact/hooks'
+import type { JsonObject } from '../../../src/core/json.ts'
 import { Button } from '../design/button.tsx'
 import { Dialog } from '../design/dialog.tsx'
 import { Failure } from '../design/feedback.tsx'
@@ -16,6 +17,7 @@ const CALLERS = [
   { name: 'owner', label: texts.replay.asOwner },
   { name: 'me', label: texts.replay.asMe },
 ] as const
+const HIDDEN = '[redacted]'
 
 export function ReplayDialog({ id, operation, onClose }: { id: string; operation: string; onClose(): void }) {
   const { server, router, toasts } = usePage()
@@ -33,9 +35,13 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
     },
   })
   const isBroken = text !== undefined && !isJson(text)
+  // A value that the server hides would reach the operation as this mark.
+  const isHidden = text?.includes(HIDDEN) === true && (read.data?.redactions.length ?? 0) > 0
+  const words = read.data?.complete === false ? texts.replay.tooLong : texts.replay.broken
+  const mistake = isBroken ? words : isHidden ? texts.replay.hidden(HIDDEN) : undefined
   const replay = useMutation({
     mutationFn: async (why: string) => {
-      const args = text === undefined ? {} : { args: JSON.parse(text) as unknown }
+      const args = text === undefined ? {} : { args: JSON.parse(text) as JsonObject }
       const { started, refused } = await server.call('v1:callplane.calls.replay', {
         ids: [id],
         ...args,
@@ -75,7 +81,7 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
           mono
           rows={12}
           spellcheck={false}
-          problem={isBroken ? texts.replay.broken : undefined}
+          problem={mistake}
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
         />
@@ -94,7 +100,7 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
         <Button
           tone="primary"
           icon="replay"
-          disabled={replay.isPending || isBroken}
+          disabled={replay.isPending || isBroken || isHidden}
           onClick={() => why.given((reason) => replay.isPending || replay.mutate(reason))}
         >
           {texts.replay.start}

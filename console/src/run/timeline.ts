@@ -47,7 +47,7 @@ export function timelineOf(details: CallDetails): TimelineEvent[] {
 }
 
 function decisionEvent({ verdict, rule }: NonNullable<CallDetails['decision']>): TimelineEvent {
-  const tone = verdict === 'deny' ? 'bad' : verdict === 'hold' ? 'warn' : 'idle'
+  const tone = verdict === 'hold' ? 'warn' : 'idle'
   return { name: 'decision', title: texts.events.decided(verdict, rule), tone, icon: 'approvals' }
 }
 
@@ -71,13 +71,13 @@ function approvalEvents({ approval }: CallDetails): TimelineEvent[] {
 }
 
 function attemptEvents(attempt: AttemptView): TimelineEvent[] {
-  const { outcome, startedAt, endedAt, code, message, retryAt, node } = attempt
+  const { outcome, startedAt, endedAt, code, message, retryAt } = attempt
   const event: TimelineEvent = {
     name: `attempt-${attempt.attempt}`,
     title: texts.events.attempt(attempt.attempt, texts.events.outcomes[outcome]),
     at: startedAt ?? endedAt,
     until: startedAt && endedAt,
-    detail: [message, node === undefined ? undefined : texts.events.node(node)].filter(Boolean).join(' · '),
+    detail: message,
     code,
     ...LOOKS[outcome],
   }
@@ -106,7 +106,7 @@ function endEvent({ call, error }: CallDetails): TimelineEvent {
   }
   const { progress } = call
   const title = call.state === 'streaming' ? texts.events.streaming : progress ? texts.progress : texts.events.waiting
-  const percent = progress?.fraction === undefined ? undefined : `${Math.round(progress.fraction * 100)} %`
+  const percent = progress && `${Math.round(progress.fraction * 100)} %`
   return {
     name: 'end',
     title,

@@ -27,7 +27,7 @@ export function Timeline({ details, event }: { details: CallDetails; event?: str
           </li>
         ))}
       </ol>
-      {state === 'pending' && progress?.fraction !== undefined && (
+      {state === 'pending' && progress && (
         <progress class="progress" value={progress.fraction} max={1} aria-label={texts.progress} />
       )}
     </>

@@ -53,11 +53,11 @@ export function BulkDialog({ action, selection, preview, count, onClose, onDone 
         {[...operations].slice(0, 6).map(([operation, runs]) => (
           <li key={operation}>
             <span class="mono clip">{operation}</span>
-            <span class="faint number">{'ids' in selection ? countOf(runs.length) : ''}</span>
+            <span class="faint number">{selection.ids ? countOf(runs.length) : ''}</span>
           </li>
         ))}
       </ul>
-      {'filter' in selection && <p class="quiet">{texts.bulk.changed}</p>}
+      {selection.filter && <p class="quiet">{texts.bulk.changed}</p>}
       {action === 'replay' && (
         <div class="field">
           <span class="label">{texts.bulk.as}</span>
@@ -92,10 +92,11 @@ async function changeAll(
   as: 'owner' | 'me',
   why: string,
 ): Promise<Tally> {
-  if ('filter' in selection) return changeSome(server, action, selection, as, why)
+  const { ids } = selection
+  if (!ids) return changeSome(server, action, selection, as, why)
   const total = { done: 0, left: 0 }
-  for (let from = 0; from < selection.ids.length; from += MOST_IDS) {
-    const some = await changeSome(server, action, { ids: selection.ids.slice(from, from + MOST_IDS) }, as, why)
+  for (let from = 0; from < ids.length; from += MOST_IDS) {
+    const some = await changeSome(server, action, { ids: ids.slice(from, from + MOST_IDS) }, as, why)
     total.done += some.done
     total.left += some.left
   }

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQueryClient } from '@tanstack/preact-query'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CallFilter, CallPage, CallSummary, Change } from '../api/types.ts'
 import { usePage } from '../shell/page.ts'
+import { mayMatch } from './may-match.ts'
 
 const PAGE = 100
 
@@ -46,7 +47,8 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
   const runs = useMemo(() => pages.data?.pages.flatMap((page) => page.calls), [pages.data])
   useEffect(() => {
     setFresh(new Set())
-    return changes.listen((news) => {
+    return changes.listen((news, isReset) => {
+      if (isReset) void queries.invalidateQueries({ queryKey: key })
       const calls = news.filter(({ kind }) => kind === 'call')
       const newest = queries.getQueryData<Pages>(key)?.pages[0]?.calls[0]?.id ?? ''
       // Ids are times: a larger one is a later call.
@@ -72,13 +74,6 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
       void queries.invalidateQueries({ queryKey: ['count'] })
     },
   }
-}
-
-/** A call that cannot match is not announced as new. Other parts of a filter are the server's to judge. */
-function mayMatch({ operation: wanted, state: states }: CallFilter, { operation, state }: Change): boolean {
-  if (states && !states.some((one) => one === state)) return false
-  if (wanted === undefined) return true
-  return wanted.endsWith('*') ? operation.startsWith(wanted.slice(0, -1)) : operation === wanted
 }
 
 function withStates(data: Pages, changes: readonly Change[]): Pages {

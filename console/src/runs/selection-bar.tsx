@@ -64,7 +64,11 @@ export function SelectionBar({ selected, runs, filter, total, isDead, onSelect, 
       {action && (
         <BulkDialog
           action={action}
-          selection={selected === 'all' ? { filter, expected: count } : { ids: [...selected] }}
+          selection={
+            selected === 'all'
+              ? { filter: isDead ? { ...filter, deadLetter: true } : filter, expected: count }
+              : { ids: [...selected] }
+          }
           preview={selected === 'all' ? runs : runs.filter((run) => selected.has(run.id))}
           count={count}
           onClose={() => setAction(undefined)}

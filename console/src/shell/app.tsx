@@ -100,8 +100,8 @@ function useWaitingApprovals(who: WhoAmI): number | undefined {
   const { refetch } = waiting
   useEffect(
     () =>
-      changes.listen((news) => {
-        if (news.some(({ kind }) => kind === 'approval')) void refetch()
+      changes.listen((news, isReset) => {
+        if (isReset || news.some(({ kind }) => kind === 'approval')) void refetch()
       }),
     [changes, refetch],
   )

@@ -6,7 +6,7 @@ export const USUAL_ENDING = { verdict: 'allow', backend: 'handler', attempts: 1,
 
 /** The fields that are not in the row of the call. */
 export function encodeEnding(ending: AuditEnding): string {
-  const { verdict, rule, approvalId, backend, attempts, outcome, code } = ending
+  const { verdict, rule, approvalId, backend, attempts, outcome, code, about } = ending
   const own: Partial<AuditEnding> = {}
   if (backend !== USUAL_ENDING.backend) own.backend = backend
   if (verdict !== USUAL_ENDING.verdict) own.verdict = verdict
@@ -15,6 +15,7 @@ export function encodeEnding(ending: AuditEnding): string {
   if (rule !== undefined) own.rule = rule
   if (approvalId !== undefined) own.approvalId = approvalId
   if (code !== undefined) own.code = code
+  if (about) own.about = about
   return JSON.stringify(own)
 }
 

@@ -132,6 +132,15 @@ export function keysLike(operation: string): { exact: string } | { prefix: strin
   return operation.includes('@') ? { exact: operation } : { prefix: `${operation}@` }
 }
 
+/** The same as one text. A filter stands for a key if the key and `KEY_END` begin with this text. */
+export function keyStart(operation: string): string {
+  const like = keysLike(operation)
+  return 'exact' in like ? like.exact + KEY_END : like.prefix
+}
+
+/** No key contains it. */
+export const KEY_END = ' '
+
 /** Arguments and outcomes are stored as JSON, where a quote has a backslash before it. */
 export function needleOf(text: string): string {
   return JSON.stringify(text).slice(1, -1).toLowerCase()

@@ -225,18 +225,22 @@ export interface AuditEntry {
   code?: string
   startedAt: number
   endedAt: number
-  /** For the server's own operations: the call that it was about, and which part of it was shown. */
-  about?: { call: string; part?: string }
+  /**
+   * For the server's own operations: the call that it was about, and which part of it was shown; that calls were searched
+   * for a text; and why an operator did it.
+   */
+  about?: { call?: string; part?: string; searched?: true; why?: string }
 }
 
 /** The fields of an audit entry that are not in the instance. `startedAt` is the instance's creation. */
 export type AuditEnding = Pick<
   AuditEntry,
-  'verdict' | 'rule' | 'approvalId' | 'backend' | 'attempts' | 'outcome' | 'code'
+  'verdict' | 'rule' | 'approvalId' | 'backend' | 'attempts' | 'outcome' | 'code' | 'about'
 >
 
 export interface AuditQuery {
   tenant: string
+  /** As in the filter of a list of calls. */
   operation?: string
   owner?: string
   before?: string

@@ -1,6 +1,5 @@
 /** Lists the nodes of a server, with their load, for operators. */
 import { operation } from '../../core/operation/define.ts'
-import type { OperationDefinition } from '../../core/operation/operation.ts'
 import { jsonSchema } from '../../core/operation/schema.ts'
 import { SCOPES } from '../../core/operation/scopes.ts'
 import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
@@ -62,7 +61,7 @@ const NODE_SCHEMA = {
 }
 
 /** It shows the load of all tenants, and no call. The scope is that of reading calls, for a person who watches a server. */
-export function listNodes(parts: () => NodesParts): OperationDefinition {
+export function listNodes(parts: () => NodesParts) {
   return operation('v1:callplane.nodes.list', {
     description: 'Lists the nodes of this server: version, address, load, and the operations that each runs.',
     internal: true,

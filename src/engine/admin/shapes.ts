@@ -1,4 +1,5 @@
 /** JSON Schemas that several administrative operations share. */
+import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 
 /** The most entries of one page, and the most ids of one request. */
@@ -14,6 +15,13 @@ export const NOTHING = { type: 'object', additionalProperties: false } satisfies
 /** An object with these members and no others. */
 export function record(properties: Record<string, JsonObject>, required: readonly string[] = []): JsonObject {
   return { type: 'object', additionalProperties: false, required: [...required], properties }
+}
+
+/** The value of a `TIME`. A leap second, which a JavaScript time cannot be, counts as the second before it. */
+export function timeOf(text: string): number {
+  const ms = Date.parse(text.toUpperCase().replace(/:60(?=[.Z+-])/, ':59'))
+  if (!Number.isNaN(ms)) return ms
+  throw new Fault('invalid-input', `"${text}" is no time. Use the form 2026-01-31T12:00:00Z.`)
 }
 
 export function timeText(ms: number): string {

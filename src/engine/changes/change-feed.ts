@@ -167,6 +167,8 @@ export class ChangeFeed {
     const events: Noted[] = []
     let last = this.#seq
     const first = this.#entries[0]?.seq ?? 0
+    // While it waited, so many changes came that the oldest of them are gone.
+    if (first > seq + 1) return { events, next: this.#cursor(last), reset: true }
     for (let at = Math.max(0, seq + 1 - first); at < this.#entries.length; at++) {
       const { noted, seq: number } = this.#entries[at] as Entry
       if (noted.tenant !== tenant || !passes(noted)) continue
@@ -191,7 +193,12 @@ export class ChangeFeed {
     }
     const { clock } = this.#parts
     const changed = Promise.withResolvers<void>()
-    const waiter: Waiter = { asked, wake: () => void clock.schedule(GATHER_MS, changed.resolve), end: changed.resolve }
+    let isWoken = false
+    const wake = () => {
+      if (!isWoken) clock.schedule(GATHER_MS, changed.resolve)
+      isWoken = true
+    }
+    const waiter: Waiter = { asked, wake, end: changed.resolve }
     const waiting = this.#waiting.get(tenant) ?? new Set()
     this.#waiting.set(tenant, waiting.add(waiter))
     this.#waiters++

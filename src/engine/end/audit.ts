@@ -3,6 +3,7 @@
 import { type Digest, storedFingerprint } from '../../core/call/fingerprint.ts'
 import { type Instance, type Outcome, startsOf } from '../../core/call/instance.ts'
 import type { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -15,7 +16,7 @@ export function auditInstance(digest: Digest, instance: Instance, ending: AuditE
   return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
 }
 
-export function auditEnding(instance: Instance, { backend }: Operation, end: Outcome): AuditEnding {
+export function auditEnding(instance: Instance, { backend, internal }: Operation, end: Outcome): AuditEnding {
   const { extras, failures } = instance
   const isFault = end.kind === 'fault'
   const ending: AuditEnding = {
@@ -27,7 +28,14 @@ export function auditEnding(instance: Instance, { backend }: Operation, end: Out
   if (isFault) ending.code = end.fault.code
   if (extras?.rule !== undefined) ending.rule = extras.rule
   if (extras?.approvalId !== undefined) ending.approvalId = extras.approvalId
+  const why = internal === true ? whyIn(instance.args) : undefined
+  if (why !== undefined) ending.about = { why }
   return ending
+}
+
+/** What an operator who cancels, replays, dismisses or decides gives as the reason. */
+function whyIn(args: JsonValue): string | undefined {
+  return isJsonObject(args) && typeof args.why === 'string' ? args.why : undefined
 }
 
 /** The entry of an unrecorded call. */

@@ -5,16 +5,20 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '../../core/call/caller.ts'
+import { Buckets } from '../../core/fairness/buckets.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Records } from '../../core/ports/store.ts'
 import type { OidcClient, OidcRequest } from '../../security/identity/oidc.ts'
 import type { LoginCodes } from './codes.ts'
+import { tooMany } from './sessions.ts'
 
 export const CALLBACK = '/console/oidc/callback'
 /** How long a person may take at the provider. */
 const PENDING_MS = 600_000
+/** For the whole node. Anybody may begin a login, and each one is stored until it is over. */
+const BEGINNINGS = { capacity: 100, msPerToken: 100 }
 /** A place in the console. Anything else could lead to another site. */
 const PLACE = /^(?:#\/[\x21-\x7e]{0,2000})?$/
 
@@ -36,9 +40,11 @@ interface Pending extends OidcRequest {
 
 export class OidcLogin {
   readonly #parts: OidcLoginParts
+  readonly #beginnings: Buckets
 
   constructor(parts: OidcLoginParts) {
     this.#parts = parts
+    this.#beginnings = new Buckets(BEGINNINGS, parts.env.clock)
   }
 
   get name(): string {
@@ -49,6 +55,8 @@ export class OidcLogin {
   async begin(origin: string, returnTo: string, readOnly: boolean): Promise<{ url: string; proof: string }> {
     if (!PLACE.test(returnTo))
       throw new Fault('malformed', '"returnTo" must be a place in the console, such as #/runs.')
+    const waitMs = this.#beginnings.take('')
+    if (waitMs > 0) throw tooMany(waitMs)
     const { client, env, records } = this.#parts
     const [state, nonce, verifier, proof] = [unguessable(), unguessable(), unguessable(), unguessable()]
     const request: OidcRequest = { state, nonce, verifier, redirectUri: origin + CALLBACK }

@@ -200,6 +200,6 @@ function isOnlyEnd({ from, releaseKey, settled, failures, dueAt, extras, waiting
 }
 
 /** No rule applied to the call, and it succeeded. */
-function isPlain({ verdict, outcome, rule, approvalId, code }: AuditEnding): boolean {
-  return verdict === 'allow' && outcome === 'complete' && (rule ?? approvalId ?? code) === undefined
+function isPlain({ verdict, outcome, rule, approvalId, code, about }: AuditEnding): boolean {
+  return verdict === 'allow' && outcome === 'complete' && (rule ?? approvalId ?? code ?? about) === undefined
 }

@@ -11,6 +11,7 @@ import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
+import { KEY_END, keyStart } from '../../core/ports/call-list.ts'
 import type { AuditEntry, AuditMatch, AuditQuery, AuditTrail } from '../../core/ports/store.ts'
 import { type Session, type Statement, statement } from './connect/session.ts'
 import { type Generations, perGeneration } from './generations/generations.ts'
@@ -86,6 +87,8 @@ function decodeEntry({ id, tenant, owner, operation, ended_at, entry }: AuditRow
   return { ...JSON.parse(entry), ...texts, endedAt: ended_at }
 }
 
+const isLike = (column: string) => `($3::text IS NULL OR starts_with(${column} || '${KEY_END}', $3))`
+
 const MEMBERS = [9, 11, 13, 15] as const
 
 /** True if the JSON in this column has the members in the values from `$9`, as far as they are given. */
@@ -122,10 +125,10 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
   // A repeat after a lost answer writes the same entry.
   const insert = statement(`INSERT INTO ${tables.audit} (id, tenant, owner, operation, ended_at, entry)
     SELECT * FROM unnest(${arrays.join(', ')}) ON CONFLICT (tenant, id) DO NOTHING`)
-  const matches = `tenant = $1 AND id < $2 AND id >= $6 AND ($3::text IS NULL OR operation = $3)
+  const matches = `tenant = $1 AND id < $2 AND id >= $6 AND ${isLike('operation')}
     AND ($4::text IS NULL OR owner = $4) AND ${hasMembers('entry')} AND ($7::text IS NULL OR strpos(entry, $8) > 0)`
   const ofTenant = 'k.tenant = $1 AND ($4::text IS NULL OR k.owner = $4)'
-  const ofCall = `c.id < $2 AND c.id >= $6 AND c.audit IS NOT NULL AND ($3::text IS NULL OR c.operation = $3)
+  const ofCall = `c.id < $2 AND c.id >= $6 AND c.audit IS NOT NULL AND ${isLike('c.operation')}
     AND ${hasMembers('c.audit')} AND ($7::text IS NULL OR c.request_id = $7 OR strpos(c.audit, $8) > 0)`
   const countCallers = perGeneration((generation) =>
     statement(`SELECT count(*)::int AS callers FROM (SELECT FROM ${tables.callers(generation)} k
@@ -183,7 +186,9 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
 
   async function list(session: Session, query: AuditQuery): Promise<readonly AuditEntry[]> {
     const { tenant, operation, owner, before = NEWEST, from = '', matching = {}, limit } = query
-    const optional = [operation, owner].map((text) => (text === undefined ? null : encodeText(text)))
+    const optional = [operation === undefined ? undefined : keyStart(operation), owner].map((text) =>
+      text === undefined ? null : encodeText(text),
+    )
     const matched = matchValues(matching)
     const values = [encodeText(tenant), encodeText(before), ...optional, limit, encodeText(from), ...matched]
     // In this order: an entry that moves in between is then seen twice, and not missed.

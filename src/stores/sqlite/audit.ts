@@ -8,6 +8,7 @@ import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
+import { KEY_END, keyStart } from '../../core/ports/call-list.ts'
 import type { AuditEntry, AuditQuery } from '../../core/ports/store.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
@@ -35,7 +36,7 @@ export function prepareAudit(db: Database, owners: Owners) {
   )
   const list = db.prepare<[Bound], AuditRow>(
     `SELECT * FROM audit WHERE tenant = @tenant AND id < @before AND id >= @from
-       AND operation = coalesce(@operation, operation) AND owner = coalesce(@owner, owner) AND ${hasMembers('entry')}
+       AND ${isLike} AND owner = coalesce(@owner, owner) AND ${hasMembers('entry')}
        AND (@request IS NULL OR instr(entry, @request) > 0) ORDER BY id DESC LIMIT @limit`,
   )
   const ofOwners = 'owner IN (SELECT ref FROM owners WHERE tenant = @tenant AND owner = coalesce(@owner, owner))'
@@ -48,8 +49,7 @@ export function prepareAudit(db: Database, owners: Owners) {
     db.prepare<[Bound], EndedRow>(
       `SELECT ${ENTRY_COLUMNS} FROM instances WHERE ref IN (
          SELECT ref FROM instances INDEXED BY ${index} WHERE ${ofOwners}
-           AND id < @before AND id >= @from AND audit IS NOT NULL AND operation = coalesce(@operation, operation)
-           AND ${hasMembers('audit')} AND (@requestId IS NULL OR request_id = @requestId OR instr(audit, @request) > 0)
+           AND id < @before AND id >= @from AND audit IS NOT NULL AND ${isLike} AND ${hasMembers('audit')} AND (@requestId IS NULL OR request_id = @requestId OR instr(audit, @request) > 0)
          ORDER BY id DESC LIMIT @limit)`,
     )
   const listOfFew = listKept('instances_by_owner')
@@ -140,6 +140,8 @@ interface Bound {
 
 const MEMBERS = [0, 1, 2, 3] as const
 
+const isLike = `(@operation IS NULL OR substr(operation || '${KEY_END}', 1, length(@operation)) = @operation)`
+
 /** True if the JSON in this column has the members `has0` to `has3`, as far as they are given. */
 function hasMembers(column: string): string {
   return MEMBERS.map(
@@ -152,7 +154,7 @@ function boundOf({ matching = {}, before = NEWEST, from = '', operation, owner, 
   const { requestId } = matching
   const bound: Bound = {
     tenant,
-    operation: operation ?? null,
+    operation: operation === undefined ? null : keyStart(operation),
     owner: owner ?? null,
     before,
     from,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { readCatalogue } from '../../../src/codegen/read-catalogue.ts'
 import { describeWith, goCompiler } from '../../engines/engines.ts'
+import { verifies } from '../../requirements.ts'
 import { startSite } from '../../scenarios/server.ts'
 import { HOSTILE } from './hostile-registry.ts'
 import { describeLies } from './lies.ts'
@@ -31,6 +32,8 @@ describeWith(goCompiler, 'Go', () => {
   describeLies('Go', () => teller)
 
   test('types: a program that uses them compiles and runs, and a mistake does not compile', async () => {
+    // Its last line is the notice of a deprecated operation, once and with the replacement.
+    verifies('opencall:263')
     const work = await temporaryWork()
     const site = await startSite({ operations: TYPED_OPERATIONS })
     await writeGo(work, readCatalogue(await (await site.request('/.well-known/ops')).json()))

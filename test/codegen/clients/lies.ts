@@ -35,8 +35,17 @@ const LIES: readonly [lie: string, script: () => (request: Received) => Scripted
   ['an envelope without a state', () => inTurn({ body: { requestId: 'r' } }), 'BAD_REPLY'],
   ['complete without a result', () => inTurn({ body: { requestId: 'r', state: 'complete' } }), 'BAD_REPLY'],
   ['a success with an error status', () => inTurn({ ...complete(1), status: 500 }), 'BAD_REPLY'],
-  ['an unknown state', () => inTurn(pending({ state: 'dreaming' })), 'UNKNOWN_STATE'],
+  [
+    'an unknown state without a place',
+    () => inTurn(pending({ state: 'dreaming', location: undefined })),
+    'UNKNOWN_STATE',
+  ],
   ['a state that goes backwards', () => inTurn(pending(), pending({ state: 'accepted' })), 'BAD_REPLY'],
+  [
+    'a state that goes backwards after an unknown one',
+    () => inTurn(pending(), pending({ state: 'dreaming' }), pending({ state: 'accepted' })),
+    'BAD_REPLY',
+  ],
   ['an error without a code', () => inTurn({ body: { requestId: 'r', state: 'error' } }), 'FAILED'],
   ['a location that is a script', () => inTurn(located('javascript:alert(1)')), 'LOCATION_REFUSED'],
   ['a location that is a file', () => inTurn(located('file:///etc/passwd')), 'LOCATION_REFUSED'],
@@ -54,12 +63,12 @@ const LIES: readonly [lie: string, script: () => (request: Received) => Scripted
   ['a result that is not there', () => inTurn(located('/gone'), { status: 404 }), 'RESULT_UNAVAILABLE'],
 ]
 
-const BAD_CHUNKS: readonly [lie: string, chunks: readonly Scripted[]][] = [
-  ['a wrong checksum', [chunkOf('abc', { checksum: `sha256:${'0'.repeat(64)}` }, null)]],
-  ['a wrong length', [chunkOf('abc', { length: 4 }, null)]],
-  ['a first chunk in the middle', [chunkOf('abc', { offset: 3 }, null)]],
-  ['a chain that is broken', [chunkOf('abc', {}, 'c1'), chunkOf('def', { offset: 3 }, null)]],
-  ['a cursor that stays', [chunkOf('abc', {}, 'c1'), chunkOf('abc', { checksumPrevious: null }, 'c1')]],
+const BAD_CHUNKS: readonly [lie: string, requirement: string, chunks: readonly Scripted[]][] = [
+  ['a wrong checksum', 'opencall:163', [chunkOf('abc', { checksum: `sha256:${'0'.repeat(64)}` }, null)]],
+  ['a wrong length', 'opencall:163', [chunkOf('abc', { length: 4 }, null)]],
+  ['a first chunk in the middle', 'opencall:171', [chunkOf('abc', { offset: 3 }, null)]],
+  ['a chain that is broken', 'opencall:171', [chunkOf('abc', {}, 'c1'), chunkOf('def', { offset: 3 }, null)]],
+  ['a cursor that stays', 'opencall:171', [chunkOf('abc', {}, 'c1'), chunkOf('abc', { checksumPrevious: null }, 'c1')]],
 ]
 
 const streaming = (stream: object): Scripted => ({
@@ -92,7 +101,8 @@ export function describeLies(name: string, teller: () => Teller): void {
       expect(told).toEqual([expect.objectContaining({ fault })])
     })
 
-    test.each(BAD_CHUNKS)('chunks with %s', async (_lie, chunks) => {
+    test.each(BAD_CHUNKS)('chunks with %s', async (_lie, requirement, chunks) => {
+      verifies(requirement)
       const { url } = await startScript(inTurn(located('/ops/r/chunks'), ...chunks))
 
       const told = await teller().tell(url, [{ do: 'start', op: 'v1:x', next: 'content' }])
@@ -109,6 +119,7 @@ export function describeLies(name: string, teller: () => Teller): void {
     })
 
     test('unknown events and frames are skipped, with every kind of line end', async () => {
+      verifies('opencall:223')
       const text = `: hello\r\n\r\nevent: news\ndata: 0\n\nevent: frame\rdata: {"a":\rdata: 1}\r\rretry: 1\nevent:frame\ndata:2\n\n${END}`
       const { url } = await startScript(inTurn(streaming({ expiresAt: 1 }), events(text)))
 
@@ -117,30 +128,101 @@ export function describeLies(name: string, teller: () => Teller): void {
       expect(told).toEqual([{ frames: [{ a: 1 }, 2] }])
     })
 
-    test('a stream is subscribed to again before it expires, and the old one is left', async () => {
-      verifies('opencall:070')
-      let subscriptions = 0
+    test.each([
+      ['it', 'opencall:070', (expiresAt: number) => ({ expiresAt })],
+      [
+        'its credential',
+        'opencall:077',
+        (expiresAt: number) => ({
+          expiresAt: expiresAt + 7200,
+          auth: { credentialType: 'bearer', credential: 'short', expiresAt },
+        }),
+      ],
+    ] as const)(
+      'a stream is subscribed to again before %s expires, and the old one is left',
+      async (_what, requirement, ending) => {
+        verifies(requirement)
+        let subscriptions = 0
+        const { url, received } = await startScript(({ path, body }) => {
+          if (path !== '/call') {
+            const frame = `event: frame\ndata: "${path}"\n\n`
+            return path === '/streams/1' ? { ...events(frame), open: true } : events(frame + END)
+          }
+          if (body.op !== 'v1:x') return complete(null)
+          subscriptions++
+          const expiresAt = Math.ceil(Date.now() / 1000) + (subscriptions === 1 ? 1 : 3600)
+          return streaming({ location: `/streams/${subscriptions}`, ...ending(expiresAt) })
+        })
+
+        const told = await teller().tell(url, [{ do: 'stream', op: 'v1:x' }])
+
+        expect(told).toEqual([{ frames: ['/streams/1', '/streams/2'] }])
+        const [first, second, ...left] = received.filter(({ path }) => path === '/call').map(({ body }) => body)
+        expect(second?.ctx?.requestId).not.toBe(first?.ctx?.requestId)
+        expect(second?.ctx?.idempotencyKey).not.toBe(first?.ctx?.idempotencyKey)
+        expect(left).toEqual([{ op: 'v1:unsubscribeFromStream', args: { requestId: first?.ctx?.requestId } }])
+      },
+    )
+
+    test('a stream gets the credential of its own, else that of the caller, and that only at the server', async () => {
+      verifies('opencall:072', 'opencall:100')
+      const other = await startScript(() => events(END))
+      const auth = { credentialType: 'bearer', credential: 'for-this-stream' }
+      const api = await startScript(({ path, body }) => {
+        const { location, auth: own } = { ...body.args }
+        return path === '/call' ? streaming({ location, auth: own }) : events(END)
+      })
+      const wishes = [{ location: '/streams/1' }, { location: '/streams/2', auth }, { location: `${other.url}/3` }].map(
+        (args) => ({ do: 'stream' as const, op: 'v1:x', args }),
+      )
+
+      const told = await teller().tell(api.url, wishes, { token: 'secret' })
+
+      expect(told).toEqual([{ frames: [] }, { frames: [] }, { frames: [] }])
+      const shown = (requests: readonly Received[]) =>
+        requests.filter(({ path }) => path !== '/call').map(({ path, headers }) => [path, headers.authorization])
+      expect(shown(api.received)).toEqual([
+        ['/streams/1', 'Bearer secret'],
+        ['/streams/2', 'Bearer for-this-stream'],
+      ])
+      expect(shown(other.received)).toEqual([['/3', undefined]])
+    })
+
+    test('a command to the session of a stream is a call of its own', async () => {
+      verifies('opencall:198')
       const { url, received } = await startScript(({ path, body }) => {
-        if (path !== '/call') {
-          const frame = `event: frame\ndata: "${path}"\n\n`
-          return path === '/streams/1' ? { ...events(frame), open: true } : events(frame + END)
-        }
-        if (body.op !== 'v1:x') return complete(null)
-        subscriptions++
-        const expiresAt = Math.ceil(Date.now() / 1000) + (subscriptions === 1 ? 1 : 3600)
-        return streaming({ location: `/streams/${subscriptions}`, expiresAt })
+        if (path !== '/call') return events(`event: frame\ndata: 1\n\n${END}`)
+        return body.op === 'v1:watch' ? streaming({}) : complete(null)
       })
 
-      const told = await teller().tell(url, [{ do: 'stream', op: 'v1:x' }])
+      const told = await teller().tell(url, [{ do: 'stream', op: 'v1:watch', sessionId: 'desk-7', command: 'v1:stop' }])
 
-      expect(told).toEqual([{ frames: ['/streams/1', '/streams/2'] }])
-      const [first, second, ...left] = received.filter(({ path }) => path === '/call').map(({ body }) => body)
-      expect(second?.ctx?.requestId).not.toBe(first?.ctx?.requestId)
-      expect(second?.ctx?.idempotencyKey).not.toBe(first?.ctx?.idempotencyKey)
-      expect(left).toEqual([{ op: 'v1:unsubscribeFromStream', args: { requestId: first?.ctx?.requestId } }])
+      expect(told).toEqual([{ frames: [1] }])
+      const calls = received.filter(({ path }) => path === '/call').map(({ body }) => [body.op, body.ctx?.sessionId])
+      expect(calls).toEqual([
+        ['v1:watch', 'desk-7'],
+        ['v1:stop', 'desk-7'],
+      ])
+    })
+
+    test('a state that it does not know is followed to one that it knows', async () => {
+      verifies('opencall:123', 'opencall:124', 'opencall:149', 'opencall:224')
+      const { url, received } = await startScript(
+        inTurn(
+          pending({ state: 'dreaming', location: { uri: 'polls/1?x=1' } }),
+          pending({ state: 'waking', location: { uri: 'polls/2' } }),
+          complete('awake'),
+        ),
+      )
+
+      const told = await teller().tell(url, [{ do: 'call', op: 'v1:x' }])
+
+      expect(told).toEqual([{ result: 'awake' }])
+      expect(received.map(({ path }) => path)).toEqual(['/call', '/polls/1?x=1', '/polls/2'])
     })
 
     test('fields, hints and times that make no sense do no harm', async () => {
+      verifies('opencall:062', 'opencall:123', 'opencall:124', 'opencall:223', 'opencall:224')
       const past = { expiresAt: 1, retryAfterMs: -5, progress: { fraction: 7 }, unheardOf: { deep: [1] } }
       const { url } = await startScript(inTurn(pending(past), pending(past), complete({ color: 'ultraviolet' }, past)))
 
@@ -150,6 +232,7 @@ export function describeLies(name: string, teller: () => Teller): void {
     })
 
     test('polls not more often than it is asked to, and never again after 404', async () => {
+      verifies('opencall:132', 'opencall:154')
       const missing = {
         status: 404,
         body: { requestId: 'r', state: 'error', error: { code: 'NOT_FOUND', message: 'No.' } },
@@ -177,6 +260,7 @@ export function describeLies(name: string, teller: () => Teller): void {
     })
 
     test('the credential goes to the server and to trusted origins only', async () => {
+      verifies('opencall:062', 'opencall:085', 'opencall:149')
       const files = await startScript(() => ({ body: { from: 'files' } }))
       const api = await startScript((request) => {
         const { at, extra } = { at: '', ...request.body.args } as { at: string; extra?: object }
@@ -228,6 +312,7 @@ export function describeLies(name: string, teller: () => Teller): void {
     })
 
     test('the registry is fetched once, and then only asked whether it changed', async () => {
+      verifies('opencall:280')
       const { url, received } = await startScript(({ headers }) =>
         headers['if-none-match'] === '"1"'
           ? { status: 304 }

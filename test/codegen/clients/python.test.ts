@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readCatalogue } from '../../../src/codegen/read-catalogue.ts'
 import { describeWith, PYTHON, pythonClients } from '../../engines/engines.ts'
+import { verifies } from '../../requirements.ts'
 import { startSite } from '../../scenarios/server.ts'
 import { HOSTILE } from './hostile-registry.ts'
 import { describeLies } from './lies.ts'
@@ -32,6 +33,8 @@ describeWith(pythonClients, 'Python', () => {
   }
 
   test('types: a program that uses them is accepted and runs, and every mistake is found', async () => {
+    // Its last line is the notice of a deprecated operation, once and with the replacement.
+    verifies('opencall:263')
     const work = await temporaryWork()
     const site = await startSite({ operations: TYPED_OPERATIONS })
     const registry = await (await site.request('/.well-known/ops')).json()

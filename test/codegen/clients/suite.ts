@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { verifies } from '../../requirements.ts'
 import { startSite } from '../../scenarios/server.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { startScript } from './scripted-server.ts'
@@ -95,6 +96,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 export function describeClient(name: string, teller: () => Teller): void {
   describe(`${name}: a real server`, () => {
     test('calls, files, streams, chunks and faults', async () => {
+      verifies('opencall:062', 'opencall:100', 'opencall:123', 'opencall:124', 'opencall:149')
       const site = await startSite({ operations: operationsOf([]), sizes: { chunkBytes: 4096 } })
 
       const told = await teller().tell(site.url, [
@@ -209,6 +211,7 @@ export function describeClient(name: string, teller: () => Teller): void {
     })
 
     test('a numbered stream goes on where it broke, and another is subscribed to again', async () => {
+      verifies('opencall:206')
       const site = await startSite({ operations: operationsOf([]) })
       const cut = (request: string, count: number) =>
         request.startsWith('GET /streams') && count % 2 === 1 ? 150 : undefined

@@ -22,6 +22,7 @@ type wish struct {
 	Next           string
 	Take           int
 	Reconnect      *bool
+	Command        string
 	TimeoutMs      int
 	IdempotencyKey string
 	RequestID      string `json:"requestId"`
@@ -104,6 +105,11 @@ func frames(ctx context.Context, client *callplane.Client, given wish) (map[stri
 	all := []json.RawMessage{}
 	for stream.Next() {
 		all = append(all, stream.Frame())
+		if len(all) == 1 && given.Command != "" {
+			if _, err := client.Call(ctx, given.Command, map[string]any{}, given.options()...); err != nil {
+				return nil, err
+			}
+		}
 		if len(all) == given.Take {
 			break
 		}

@@ -57,6 +57,8 @@ def tell(client: Client, wish: dict[str, Any]) -> Any:
         with client.stream(wish["op"], args, reconnect=wish.get("reconnect", True), options=options(wish)) as stream:
             for frame in stream:
                 frames.append(frame)
+                if len(frames) == 1 and "command" in wish:
+                    client.call(wish["command"], {}, options=options(wish))
                 if len(frames) == wish.get("take"):
                     break
         return {"frames": frames}
@@ -90,6 +92,8 @@ async def tell_async(client: AsyncClient, wish: dict[str, Any]) -> Any:
         ) as stream:
             async for frame in stream:
                 frames.append(frame)
+                if len(frames) == 1 and "command" in wish:
+                    await client.call(wish["command"], {}, options=options(wish))
                 if len(frames) == wish.get("take"):
                     break
         return {"frames": frames}

@@ -23,6 +23,8 @@ export interface Wish {
   /** Leave a stream after this many frames. */
   take?: number
   reconnect?: boolean
+  /** Call this operation in the same session after the first frame of the stream. */
+  command?: string
   timeoutMs?: number
   idempotencyKey?: string
   requestId?: string

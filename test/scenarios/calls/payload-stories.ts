@@ -125,6 +125,53 @@ export function payloadStories(newPlace: NewPlace): void {
     expect((await office.list({ text: 'ada' }, 'viewer')).calls).toHaveLength(1)
   })
 
+  test('no part of a page tells that a hidden value matched', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    await office.done('ada', 'v1:notes.keep', 'r1', { note: 'I guess it is sesame.' })
+    const guess = await office.list({ text: 'sesame', limit: 1 }, 'viewer')
+    await office.done('ada', 'v1:notes.keep', 'r2', { password: 'open sesame' })
+    await office.done('ada', 'v1:notes.keep', 'r3', { password: 'open sesame' })
+
+    expect(guess.calls).toHaveLength(1)
+    expect(await office.list({ text: 'sesame', limit: 1 }, 'viewer')).toEqual(guess)
+    expect(await office.read('viewer', 'calls.count', { text: 'sesame' })).toMatchObject({ total: 1, capped: false })
+  })
+
+  test('a search by text goes page by page, and skips nothing', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    for (const n of [1, 2, 3, 4, 5]) {
+      await office.done('ada', 'v1:notes.keep', `r${n}`, n % 2 ? { note: `milk ${n}` } : { password: 'milk' })
+    }
+    const pages: string[][] = []
+    let after: string | undefined
+    do {
+      const { calls, next, complete } = await office.list({ text: 'milk', limit: 2, after }, 'viewer')
+      pages.push(calls.map(({ requestId }) => requestId))
+      expect(complete).toBe(true)
+      after = next
+    } while (after !== undefined)
+
+    expect(pages).toEqual([['r5', 'r3'], ['r1']])
+  })
+
+  test('a search by text is in the audit trail, without the text', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    await office.list({ text: 'sesame' }, 'viewer')
+    await office.read('viewer', 'calls.count', { text: 'sesame' })
+    await office.read('viewer', 'deadletters.list', { text: 'sesame' })
+    await office.list({ owner: 'callplane|ada' }, 'viewer')
+
+    const { entries } = await office.read<{ entries: { operation: string }[] }>('viewer', 'audit.list')
+
+    expect(entries.map(({ operation: name }) => name)).toEqual([
+      'v1:callplane.deadletters.list@1.0.0',
+      'v1:callplane.calls.count@1.0.0',
+      'v1:callplane.calls.list@1.0.0',
+    ])
+    for (const entry of entries) expect(entry).toMatchObject({ owner: 'callplane|viewer', about: { searched: true } })
+    expect(JSON.stringify(entries)).not.toContain('sesame')
+  })
+
   test('a secret that came with a call is hidden by its value, wherever else it was sent', async () => {
     const use = operation('v1:secret.use', {
       model: 'async',

@@ -50,6 +50,9 @@ test('by the values of its entries', async () => {
   expect(await found({ rule: 'policy#no-erasing' })).toEqual(['r3'])
   expect(await found({ requestId: 'r2' })).toEqual(['r2'])
   expect(await found({ outcome: 'complete', code: 'FULL' })).toEqual([])
+  expect(await found({ operation: 'v1:notes.fail' })).toEqual(['r2'])
+  expect(await found({ operation: 'v1:notes.fail@1.0.0' })).toEqual(['r2'])
+  expect(await found({ operation: 'v1:notes.*', verdict: 'allow' })).toEqual(['r2', 'r1'])
 })
 
 test('by time', async () => {
@@ -57,6 +60,8 @@ test('by time', async () => {
 
   expect(await found({ since: '2026-01-01T00:01:00Z' })).toEqual(['r3', 'r2'])
   expect(await found({ until: '2026-01-01T00:01:00Z' })).toEqual(['r1'])
+  // A leap second.
+  expect(await found({ since: '2016-12-31T23:59:60Z' })).toEqual(['r3', 'r2', 'r1'])
   expect(await found({ since: '2026-01-01T00:00:30Z', until: '2026-01-01T00:01:30Z' })).toEqual(['r2'])
 })
 

@@ -20,6 +20,8 @@ export type Block =
   | { kind: 'rule' }
 
 const MAX_DEPTH = 12
+/** Of a line that can be a heading, a rule or a head of a table. The patterns look at white space twice. */
+const MAX_LINE = 2_000
 
 export function parseMarkdown(text: string): Block[] {
   return blocksOf(text.replaceAll('\r\n', '\n').split('\n'), 0)
@@ -42,16 +44,15 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
       continue
     }
     const fence = FENCE.exec(line)?.[1]
-    const heading = HEADING.exec(line)
+    const heading = matchOf(HEADING, line)
     if (fence !== undefined) {
-      const end = lines.findIndex((other, index) => index > at && other.trim().startsWith(fence))
-      const stop = end < 0 ? lines.length : end
+      const stop = endWhere(lines, at + 1, (other) => other.trim().startsWith(fence))
       blocks.push({ kind: 'code', text: lines.slice(at + 1, stop).join('\n') })
       at = stop + 1
     } else if (heading) {
       blocks.push({ kind: 'heading', level: heading[1]?.length ?? 1, children: inlinesOf(heading[2] ?? '', 0) })
       at++
-    } else if (RULE.test(line)) {
+    } else if (matchOf(RULE, line)) {
       blocks.push({ kind: 'rule' })
       at++
     } else if (QUOTE.test(line) && depth < MAX_DEPTH) {
@@ -72,7 +73,7 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
       )
       blocks.push(listOf(lines.slice(at, end), depth))
       at = end
-    } else if (line.includes('|') && TABLE_LINE.test(lines[at + 1] ?? '')) {
+    } else if (line.includes('|') && matchOf(TABLE_LINE, lines[at + 1] ?? '')) {
       const end = endWhere(lines, at + 2, (other) => !other.includes('|'))
       const rows = lines.slice(at + 2, end).map(cellsOf)
       blocks.push({ kind: 'table', head: cellsOf(line), rows })
@@ -87,7 +88,11 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
 }
 
 function startsBlock(line: string): boolean {
-  return line.trim() === '' || FENCE.test(line) || HEADING.test(line) || QUOTE.test(line) || ITEM.test(line)
+  return line.trim() === '' || FENCE.test(line) || !!matchOf(HEADING, line) || QUOTE.test(line) || ITEM.test(line)
+}
+
+function matchOf(pattern: RegExp, line: string): RegExpExecArray | null {
+  return line.length <= MAX_LINE ? pattern.exec(line) : null
 }
 
 function endWhere(lines: readonly string[], start: number, ends: (line: string, before: string) => boolean): number {
@@ -114,8 +119,9 @@ function cellsOf(line: string): Inline[][] {
   return inner.split('|').map((cell) => inlinesOf(cell.trim(), 0))
 }
 
+/** Every part has a greatest length: what follows a mark that nothing closes is looked at for each such mark. */
 const INLINE =
-  /(?<ticks>`+)(?<code>[\s\S]*?[^`])\k<ticks>(?!`)|(?<bang>!?)\[(?<label>[^\]]*)\]\((?<url>[^()\s]*)(?:\s+"[^"]*")?\)|(?<mark>\*\*|__|\*|_)(?=\S)(?<inner>[\s\S]*?\S)\k<mark>/
+  /(?<ticks>`{1,5})(?<code>[\s\S]{0,500}?[^`])\k<ticks>(?!`)|(?<bang>!?)\[(?<label>[^\]]{0,300})\]\((?<url>[^()\s]{0,2000})(?:\s{1,20}"[^"]{0,300}")?\)|(?<mark>\*\*|__|\*|_)(?=\S)(?<inner>[\s\S]{0,500}?\S)\k<mark>/
 
 function inlinesOf(text: string, depth: number): Inline[] {
   const parts: Inline[] = []

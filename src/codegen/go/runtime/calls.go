@@ -37,8 +37,9 @@ type location struct {
 }
 
 type ownAuth struct {
-	CredentialType string `json:"credentialType"`
-	Credential     string `json:"credential"`
+	CredentialType string  `json:"credentialType"`
+	Credential     string  `json:"credential"`
+	ExpiresAt      float64 `json:"expiresAt"`
 }
 
 // header is the credential that the server gave for one address.
@@ -99,6 +100,8 @@ type call struct {
 	requestID string
 	pollURL   string
 	last      envelope
+	// known is the last state that this client knows.
+	known string
 }
 
 func (client *core) resumed(requestID string, op opInfo) *call {
@@ -108,6 +111,8 @@ func (client *core) resumed(requestID string, op opInfo) *call {
 // take takes an envelope, and returns the fault that it contains.
 func (current *call) take(got *answer) error {
 	now := got.envelope
+	rank := stateOrder[now.State]
+	located := now.Location != nil && now.Location.URI != ""
 	switch {
 	case now.State == "":
 		return badReply(current.requestID, got.status, "The response is no OpenCALL envelope.")
@@ -115,20 +120,24 @@ func (current *call) take(got *answer) error {
 		return current.client.refusal(got, current.requestID)
 	case got.status >= 400:
 		return badReply(current.requestID, got.status, "The response has status %d and the state %q.", got.status, now.State)
-	case stateOrder[now.State] == 0:
+	case rank == 0 && !located:
 		message := fmt.Sprintf("The call is in the state %q, which this client does not know. Generate it again.", now.State)
 		return &Fault{Code: "UNKNOWN_STATE", Message: message, RequestID: current.requestID, Status: got.status}
-	case stateOrder[now.State] < stateOrder[current.last.State]:
-		return badReply(current.requestID, got.status, "The state went from %s back to %s.", current.last.State, now.State)
+	case rank != 0 && rank < stateOrder[current.known]:
+		return badReply(current.requestID, got.status, "The state went from %s back to %s.", current.known, now.State)
 	case now.State == "complete" && len(now.Result) == 0 && now.Location == nil:
 		return badReply(current.requestID, got.status, "The call is complete without a result.")
 	}
-	if (now.State == "accepted" || now.State == "pending") && now.Location != nil {
+	// OpenCALL, "Client Obligations for Safe Changes": a state of a later version is followed where it says.
+	if rank <= stateOrder["pending"] && located {
 		address, err := current.client.resolve(now.Location.URI)
 		if err != nil {
 			return withRequestID(err, current.requestID)
 		}
 		current.pollURL = address
+	}
+	if rank != 0 {
+		current.known = now.State
 	}
 	current.last = now
 	return nil

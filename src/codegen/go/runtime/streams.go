@@ -95,9 +95,7 @@ func (stream *subscription) renew(ctx context.Context) error {
 		return &Fault{Code: "UNSUPPORTED_TRANSPORT", Message: message, RequestID: current.requestID}
 	}
 	stream.current, stream.last, stream.renewAt = current, "", time.Time{}
-	// A stream that has expired by this clock is read as long as it lasts.
-	left := time.Until(time.UnixMilli(int64(place.ExpiresAt * 1000)))
-	if place.ExpiresAt > 0 && place.ExpiresAt < 1e11 && left > 0 {
+	if left := place.lifetime(); left > 0 {
 		lead := left / 10
 		if lead > leadTime {
 			lead = leadTime
@@ -105,6 +103,23 @@ func (stream *subscription) renew(ctx context.Context) error {
 		stream.renewAt = time.Now().Add(left - lead)
 	}
 	return nil
+}
+
+// lifetime is the time until the subscription or its credential expires, whichever is first. A stream that has expired
+// by this clock is read as long as it lasts.
+func (place *streamPlace) lifetime() time.Duration {
+	ends := []float64{place.ExpiresAt}
+	if place.Auth != nil {
+		ends = append(ends, place.Auth.ExpiresAt)
+	}
+	var shortest time.Duration
+	for _, end := range ends {
+		left := time.Until(time.UnixMilli(int64(end * 1000)))
+		if end > 0 && end < 1e11 && left > 0 && (shortest == 0 || left < shortest) {
+			shortest = left
+		}
+	}
+	return shortest
 }
 
 // open connects. It returns the status if the server refuses.

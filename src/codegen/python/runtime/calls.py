@@ -68,6 +68,7 @@ class _Call:
     poll_url: str
     reply: dict[str, Any]
     state: str = ""
+    """The last one that this client knows."""
 
     def take(self, answer: _Answer) -> None:
         """Takes an envelope, and raises the fault that it contains."""
@@ -80,19 +81,20 @@ class _Call:
         if answer.status >= 400:
             message = f"The response has status {answer.status} and the state {state[:50]!r}."
             raise _bad_reply(message, self.request_id, answer.status)
-        if state not in _STATES:
+        known, uri = state in _STATES, _location_uri(body)
+        if not known and uri is None:
             message = f"The call is in the state {state[:50]!r}, which this client does not know. Generate it again."
             raise Fault("UNKNOWN_STATE", message, request_id=self.request_id, status=answer.status)
-        if self.state and _STATES.index(state) < _STATES.index(self.state):
+        if known and self.state and _STATES.index(state) < _STATES.index(self.state):
             message = f"The state went from {self.state} back to {state}."
             raise _bad_reply(message, self.request_id, answer.status)
         if state == "complete" and "result" not in body and not isinstance(body.get("location"), dict):
             raise _bad_reply("The call is complete without a result.", self.request_id, answer.status)
-        if state in ("accepted", "pending"):
-            uri = _location_uri(body)
-            if uri is not None:
-                self.poll_url = self.exchange.resolve(uri)
-        self.state = state
+        # OpenCALL, "Client Obligations for Safe Changes": a state of a later version is followed where it says.
+        if uri is not None and (not known or state in ("accepted", "pending")):
+            self.poll_url = self.exchange.resolve(uri)
+        if known:
+            self.state = state
         self.reply = body
 
     @property
@@ -163,7 +165,7 @@ def _held_seconds(deadline: _Deadline) -> int:
 def _wait(call: _Call) -> _Steps[None]:
     """Polls until the call has ended. `Prefer: wait` lets the server hold each poll."""
     while not call.ended:
-        if call.state:
+        if call.reply:
             yield from _pause(_poll_pause(call.reply), call.deadline)
         headers = {"Prefer": f"wait={_held_seconds(call.deadline)}"}
         call.take((yield from call.exchange.ask("GET", call.poll_url, headers, None, call.deadline, _WAIT_SECONDS)))

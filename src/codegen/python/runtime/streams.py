@@ -51,10 +51,10 @@ class _Subscription:
             message = f"{self._op.name} responded with the state {call.state} instead of a stream."
             raise _bad_reply(message, call.request_id)
         self._deadline.request_id = self.request_id = call.request_id
-        lifetime = _seconds_left(call.reply["stream"].get("expiresAt"))
+        lifetime = _lifetime(call.reply["stream"])
         # A stream that has expired by this clock is read as long as it lasts.
         self._renew_at = None
-        if lifetime is not None and lifetime > 0:
+        if lifetime is not None:
             self._renew_at = time.monotonic() + lifetime - min(_LEAD_SECONDS, lifetime / 10)
         self._last = None
         return call
@@ -164,3 +164,11 @@ class _Subscription:
         except (_Broken, _Late):
             # The stream ends a minute after its reader has gone.
             return
+
+
+def _lifetime(stream: Mapping[str, Any]) -> float | None:
+    """Seconds until the subscription or its credential expires, whichever is first."""
+    auth = stream.get("auth")
+    times = [stream.get("expiresAt"), auth.get("expiresAt") if isinstance(auth, dict) else None]
+    left = [seconds for seconds in map(_seconds_left, times) if seconds is not None and seconds > 0]
+    return min(left, default=None)

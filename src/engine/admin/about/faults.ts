@@ -2,7 +2,7 @@
 import type { Caller } from '../../../core/call/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { Operation, OperationDefinition } from '../../../core/operation/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { hasScope } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
@@ -34,7 +34,7 @@ export interface FaultsParts {
   }
 }
 
-export function listFaults(parts: () => FaultsParts): OperationDefinition {
+export function listFaults(parts: () => FaultsParts) {
   return operation('v1:callplane.faults.list', {
     description: 'Lists every error code with its meaning, what to do about it, and its form in each protocol.',
     internal: true,

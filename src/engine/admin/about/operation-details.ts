@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { unknownOperation } from '../../../core/operation/names.ts'
-import type { Operation, OperationDefinition } from '../../../core/operation/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
@@ -37,7 +37,7 @@ export interface OperationDetails {
   rates: OperationRates
 }
 
-export function getOperation(parts: () => DetailsParts): OperationDefinition {
+export function getOperation(parts: () => DetailsParts) {
   return operation('v1:callplane.operations.get', {
     description:
       'Returns one operation: its entry in the registry, what runs it, its rules, and how often it is called.',

@@ -1,7 +1,6 @@
 /** Tells a caller who it is to this server, and what the server offers. Every caller may ask. */
 import { type Caller, ownerOf } from '../../../core/call/caller.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { NOTHING, timeText } from '../shapes.ts'
 
@@ -35,7 +34,7 @@ export interface WhoAmI {
 
 const TEXTS = { type: 'array', items: { type: 'string' } }
 
-export function whoAmI(parts: () => WhoAmIParts): OperationDefinition {
+export function whoAmI(parts: () => WhoAmIParts) {
   return operation('v1:callplane.whoami', {
     description: 'Returns who you are to this server, your scopes, and what the server offers.',
     internal: true,

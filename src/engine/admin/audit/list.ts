@@ -2,17 +2,17 @@
 import type { Caller } from '../../../core/call/caller.ts'
 import { idAt } from '../../../core/call/id-time.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { AuditEntry, AuditMatch, AuditTrail } from '../../../core/ports/store.ts'
-import { ID, LIMIT, record, TEXT, TIME, timeText } from '../shapes.ts'
+import { ID, LIMIT, record, TEXT, TIME, timeOf, timeText } from '../shapes.ts'
 
 export interface AuditParts {
   store: { readonly audit: Pick<AuditTrail, 'list' | 'horizon'> }
 }
 
 export interface AuditFilter extends AuditMatch {
+  /** As in the filter of calls. */
   operation?: string
   owner?: string
   /** When the call was made. */
@@ -45,7 +45,7 @@ export const AUDIT_FILTER = {
   requestId: TEXT,
 }
 
-export function listAudit(parts: () => AuditParts): OperationDefinition {
+export function listAudit(parts: () => AuditParts) {
   return operation('v1:callplane.audit.list', {
     description: 'Lists who called which operation, when and with which outcome, newest first.',
     internal: true,
@@ -69,9 +69,9 @@ export async function auditPage(
   limit: number,
   after?: string,
 ): Promise<AuditPage> {
-  const before = lower(after, until === undefined ? undefined : idAt(Date.parse(until)))
-  const first = since === undefined ? undefined : idAt(Date.parse(since))
-  const isSearch = Object.values(matching).some((value) => value !== undefined)
+  const before = lower(after, until === undefined ? undefined : idAt(timeOf(until)))
+  const first = since === undefined ? undefined : idAt(timeOf(since))
+  const isSearch = [operation, ...Object.values(matching)].some((value) => value !== undefined)
   const place = { tenant, ...(before !== undefined && { before }) }
   const horizon = isSearch ? await store.audit.horizon(place, MOST_READ) : undefined
   const stops = horizon !== undefined && (first === undefined || horizon > first)

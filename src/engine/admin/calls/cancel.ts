@@ -4,7 +4,6 @@ import type { HandlerContext } from '../../../core/call/context.ts'
 import type { Instance } from '../../../core/call/instance.ts'
 import { Fault } from '../../../core/fault.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
@@ -34,7 +33,7 @@ export const DONE_SCHEMA = {
   },
 }
 
-export function cancelCalls(parts: () => CancelParts): OperationDefinition {
+export function cancelCalls(parts: () => CancelParts) {
   return operation('v1:callplane.calls.cancel', {
     description: 'Cancels calls by their ids, or all that match a filter. Calls that have ended are skipped.',
     internal: true,

@@ -5,7 +5,7 @@ import type { Instance } from '../../../core/call/instance.ts'
 import type { JsonObject, JsonValue } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { isKeyed } from '../../../core/operation/keyed.ts'
-import type { Operation, OperationDefinition } from '../../../core/operation/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import type { Clock, Environment } from '../../../core/ports/runtime.ts'
 import type { Store } from '../../../core/ports/store.ts'
@@ -57,7 +57,7 @@ const NOTE = record(
   ['name', 'mimeType'],
 )
 
-export function checkCall(parts: () => CheckParts): OperationDefinition {
+export function checkCall(parts: () => CheckParts) {
   return operation('v1:callplane.calls.check', {
     description: 'Checks a call without making it: its arguments, what the policy decides, and what is missing.',
     internal: true,

@@ -1,13 +1,15 @@
 /** Counts calls, and the calls with each value of a field. */
 import { operation } from '../../../core/operation/define.ts'
 import { nameIn } from '../../../core/operation/names.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { CallCount, CallFilter, CountBy, ListedCall } from '../../../core/ports/call-list.ts'
 import { COUNT, MAX_PAGE, record } from '../shapes.ts'
 import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from './filter.ts'
 import { type CallsParts, readPage, scanOf } from './parts.ts'
+import { noteSearch } from './reveals.ts'
+
+const NAME = 'v1:callplane.calls.count'
 
 const BY = ['state', 'operation', 'code', 'owner'] as const satisfies readonly CountBy[]
 /** A count looks at more calls than a page. */
@@ -20,8 +22,8 @@ interface CountResult {
   groups: { value: string; count: number }[]
 }
 
-export function countCalls(parts: () => CallsParts): OperationDefinition {
-  return operation('v1:callplane.calls.count', {
+export function countCalls(parts: () => CallsParts) {
+  return operation(NAME, {
     description:
       'Counts the calls that a filter finds. If there are very many, "capped" is true, and the newest count.',
     internal: true,
@@ -43,9 +45,12 @@ export function countCalls(parts: () => CallsParts): OperationDefinition {
         },
       },
     }),
-    run: async ({ by, ...given }, { caller }) => {
-      const filter = parseCallFilter(given, caller)
-      const { total, capped, groups } = await countMatching(parts(), caller.tenant, filter, by)
+    run: async (args, ctx) => {
+      const { by, ...given } = args
+      const all = parts()
+      const filter = parseCallFilter(given, ctx.caller)
+      await noteSearch(all, NAME, args, ctx)
+      const { total, capped, groups } = await countMatching(all, ctx.caller.tenant, filter, by)
       return { total, capped, groups: [...groups] }
     },
   })

@@ -6,7 +6,7 @@ import type { CallFilterArgs } from '../../../core/filter/call-filter.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { CallFilter } from '../../../core/ports/call-list.ts'
-import { COUNT, TEXT, TIME } from '../shapes.ts'
+import { COUNT, TEXT, TIME, timeOf } from '../shapes.ts'
 
 export type { CallFilterArgs }
 
@@ -52,7 +52,7 @@ export function parseCallFilter(args: CallFilterArgs, caller: Caller): CallFilte
     ...(text !== undefined && { text }),
     ...(minAttempts !== undefined && { minStarts: minAttempts }),
     ...(minMs !== undefined && { minMs }),
-    ...(since !== undefined && { since: Date.parse(since) }),
-    ...(until !== undefined && { until: Date.parse(until) }),
+    ...(since !== undefined && { since: timeOf(since) }),
+    ...(until !== undefined && { until: timeOf(until) }),
   }
 }

@@ -1,7 +1,6 @@
 /** One call with its timeline: decision, approval, attempts, children, and the calls that repeat it. */
 import { faultIn, type Instance } from '../../../core/call/instance.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { CallFilter } from '../../../core/ports/call-list.ts'
@@ -31,7 +30,7 @@ interface CallDetails {
 const text = { type: 'string' }
 const { args: _args, ...APPROVAL_FIELDS } = APPROVAL_SCHEMA.properties as Record<string, object>
 
-export function getCall(parts: () => CallsParts): OperationDefinition {
+export function getCall(parts: () => CallsParts) {
   return operation('v1:callplane.calls.get', {
     description: 'Returns one call with its attempts, its approval, its child calls and its replays.',
     internal: true,

@@ -1,12 +1,14 @@
 /** Lists the calls of all callers in the tenant, newest first. */
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import { LIMIT, record } from '../shapes.ts'
 import { type CallSummary, SUMMARY_SCHEMA, summaryOf } from './call-view.ts'
 import { CALL_FILTER, CALL_ID, type CallFilterArgs, parseCallFilter } from './filter.ts'
 import { type CallsParts, readPage } from './parts.ts'
+import { noteSearch } from './reveals.ts'
+
+const NAME = 'v1:callplane.calls.list'
 
 interface ListArgs extends CallFilterArgs {
   /** Only older calls than this one. */
@@ -22,8 +24,8 @@ interface ListResult {
   complete: boolean
 }
 
-export function listCalls(parts: () => CallsParts): OperationDefinition {
-  return operation('v1:callplane.calls.list', {
+export function listCalls(parts: () => CallsParts) {
+  return operation(NAME, {
     description:
       'Lists the calls of all callers, newest first, without arguments and results. A filter that finds few calls may end a page early: then "complete" is false, and "next" says where to go on.',
     internal: true,
@@ -38,9 +40,12 @@ export function listCalls(parts: () => CallsParts): OperationDefinition {
         complete: { type: 'boolean' },
       },
     }),
-    run: async ({ after, limit = 50, ...given }, { caller }) => {
+    run: async (args, ctx) => {
+      const { after, limit = 50, ...given } = args
+      const { caller } = ctx
       const all = parts()
       const filter = parseCallFilter(given, caller)
+      await noteSearch(all, NAME, args, ctx)
       const page = await readPage(all, {
         ...{ tenant: caller.tenant, filter, limit },
         ...(after !== undefined && { after }),

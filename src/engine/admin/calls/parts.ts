@@ -3,7 +3,7 @@ import { type Caller, ownerOf } from '../../../core/call/caller.ts'
 import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
-import type { CallFilter, CallPage } from '../../../core/ports/call-list.ts'
+import type { CallFilter, CallPage, ListedCall } from '../../../core/ports/call-list.ts'
 import type { Clock, Environment } from '../../../core/ports/runtime.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import type { Registry } from '../../registry.ts'
@@ -22,6 +22,8 @@ export interface CallsParts {
 const SCAN = 10_000
 /** A search for a text reads the arguments and outcomes, too. */
 const TEXT_SCAN = 1_000
+/** So many of the calls that it finds are read at once. */
+const AT_ONCE = 50
 
 export function scanOf({ text }: CallFilter, times = 1): number {
   return text === undefined ? SCAN * times : TEXT_SCAN
@@ -46,20 +48,31 @@ export interface PageQuery {
   after?: string
 }
 
-/**
- * A page of calls. A text that is only in hidden parts of a call does not find it: otherwise one could guess a secret
- * letter by letter. Such a page has fewer calls, and still names the next one.
- */
-export async function readPage(parts: CallsParts, query: PageQuery): Promise<CallPage> {
-  const { store } = parts
+/** A page of calls. */
+export function readPage(parts: CallsParts, query: PageQuery): Promise<CallPage> {
   const { text } = query.filter
-  const page = await store.calls.page({ ...query, scan: scanOf(query.filter) })
-  if (text === undefined) return page
-  const calls = await Promise.all(
-    page.calls.map(async (call) => {
+  if (text !== undefined) return searchPage(parts, query, text)
+  return parts.store.calls.page({ ...query, scan: scanOf(query.filter) })
+}
+
+/**
+ * A text that is only in hidden parts of a call does not find it: otherwise one could guess a secret letter by letter.
+ * The store does not know what is hidden, so it returns all that it finds down to where it stops. Neither the calls of
+ * the page nor `next` then depend on a call that is not shown.
+ */
+async function searchPage(parts: CallsParts, query: PageQuery, text: string): Promise<CallPage> {
+  const { store } = parts
+  const { calls: found, next } = await store.calls.page({ ...query, limit: TEXT_SCAN, scan: TEXT_SCAN })
+  const calls: ListedCall[] = []
+  for (let from = 0; from < found.length && calls.length <= query.limit; from += AT_ONCE) {
+    const some = found.slice(from, from + AT_ONCE).map(async (call) => {
       const instance = await store.get(call.id)
       return instance && isRevealedText(parts, instance, text) ? [call] : []
-    }),
-  )
-  return { ...page, calls: calls.flat() }
+    })
+    calls.push(...(await Promise.all(some)).flat())
+  }
+  const shown = calls.slice(0, query.limit)
+  const last = shown.at(-1)
+  if (calls.length > shown.length && last) return { calls: shown, next: last.id, complete: true }
+  return { calls: shown, ...(next !== undefined && { next }), complete: next === undefined }
 }

@@ -1,15 +1,12 @@
 /** Shows the arguments, the result or the error of a call. Every time is in the audit trail before it is shown. */
-import { ownerOf } from '../../../core/call/caller.ts'
-import type { HandlerContext } from '../../../core/call/context.ts'
-import { fingerprintOf } from '../../../core/call/fingerprint.ts'
 import { Fault } from '../../../core/fault.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import { COUNT, record, TEXT } from '../shapes.ts'
 import { type CallsParts, callOf } from './parts.ts'
 import { PARTS, type Part, reveal } from './revealed.ts'
+import { noteReveal } from './reveals.ts'
 
 const NAME = 'v1:callplane.calls.payload'
 const MAX_BYTES = 262_144
@@ -36,7 +33,7 @@ interface Payload {
   redactions: string[]
 }
 
-export function getPayload(parts: () => CallsParts): OperationDefinition {
+export function getPayload(parts: () => CallsParts) {
   return operation(NAME, {
     description:
       'Returns the arguments, the result or the error of a call as JSON text, in slices. Secrets are not shown. The audit trail gets an entry each time.',
@@ -72,34 +69,10 @@ export function getPayload(parts: () => CallsParts): OperationDefinition {
       const instance = await callOf(all, ctx.caller, id)
       const shown = reveal(all, instance, part)
       if (!shown) throw new Fault('not-found', `The call has no ${part}. Read its state with v1:callplane.calls.get.`)
-      await noteReveal(all, { ...args, id: instance.id }, ctx)
+      await noteReveal(all, NAME, args, ctx, { call: instance.id, part })
       const { value, redactions } = shown
       return { part, mediaType: 'application/json', ...sliceOf(JSON.stringify(value), offset, bytes), redactions }
     },
-  })
-}
-
-async function noteReveal(
-  { store, env, clock }: CallsParts,
-  { id, part, offset, bytes }: PayloadArgs,
-  { caller, requestId }: Pick<HandlerContext, 'caller' | 'requestId'>,
-): Promise<void> {
-  const now = clock.now()
-  const args = { id, part, ...(offset !== undefined && { offset }), ...(bytes !== undefined && { bytes }) }
-  await store.audit.append({
-    id: env.newId(),
-    tenant: caller.tenant,
-    owner: ownerOf(caller),
-    requestId,
-    operation: `${NAME}@1.0.0`,
-    fingerprint: fingerprintOf(env.digest, { operation: NAME, args, media: [], caller }),
-    verdict: 'allow',
-    backend: 'handler',
-    attempts: 1,
-    outcome: 'complete',
-    startedAt: now,
-    endedAt: now,
-    about: { call: id, part },
   })
 }
 

@@ -8,7 +8,6 @@ import type { Instance } from '../../../core/call/instance.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
@@ -43,7 +42,7 @@ const PLAN_MS = 2 * 86_400_000
 /** How often a call is tried again that found no room. */
 const MOST_TRIES = 60
 
-export function replayCalls(parts: () => ReplayParts): OperationDefinition {
+export function replayCalls(parts: () => ReplayParts) {
   return operation('v1:callplane.calls.replay', {
     description:
       'Runs ended calls again, each as a new call. The policy decides again. Earlier approvals do not count.',

@@ -2,7 +2,6 @@
 import type { Caller } from '../../../core/call/caller.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import { type ChangeKind, type Noted, passes } from '../../changes/change.ts'
@@ -50,7 +49,7 @@ const CHANGE: JsonObject = {
   properties: { kind: { enum: ['call', 'approval'] }, id: ID, operation: {}, state: {}, at: TIME },
 }
 
-export function waitForChanges(parts: () => ChangesParts): OperationDefinition {
+export function waitForChanges(parts: () => ChangesParts) {
   return operation('v1:callplane.changes.wait', {
     description: 'Waits until calls or approvals change, and returns the changes. An empty list means: ask again.',
     internal: true,
@@ -72,7 +71,7 @@ export function waitForChanges(parts: () => ChangesParts): OperationDefinition {
   })
 }
 
-export function watchChanges(parts: () => ChangesParts): OperationDefinition {
+export function watchChanges(parts: () => ChangesParts) {
   return operation('v1:callplane.changes.watch', {
     description: 'A stream of the changes of calls and approvals.',
     internal: true,

@@ -3,14 +3,13 @@ import { ownerOf } from '../../../core/call/caller.ts'
 import { isDead } from '../../../core/call/dead-letter.ts'
 import { faultIn } from '../../../core/call/instance.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import { actOnEach, DONE_SCHEMA, type Done } from '../calls/cancel.ts'
 import { type Selection, type SelectParts, selectCalls, selecting } from '../calls/selection.ts'
 import { marking } from './marks.ts'
 
-export function dismissDeadLetters(parts: () => SelectParts): OperationDefinition {
+export function dismissDeadLetters(parts: () => SelectParts) {
   return operation('v1:callplane.deadletters.dismiss', {
     description: 'Hides dead letters, by their ids or by a filter. The calls stay in the list of calls.',
     internal: true,

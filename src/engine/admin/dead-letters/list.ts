@@ -3,7 +3,6 @@ import type { Caller } from '../../../core/call/caller.ts'
 import { DEAD_KINDS } from '../../../core/call/dead-letter.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { nameIn } from '../../../core/operation/names.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { ListedCall } from '../../../core/ports/call-list.ts'
@@ -11,6 +10,7 @@ import type { Store } from '../../../core/ports/store.ts'
 import { type CallSummary, SUMMARY_SCHEMA, summaryOf } from '../calls/call-view.ts'
 import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from '../calls/filter.ts'
 import { type CallsParts, readPage } from '../calls/parts.ts'
+import { noteSearch } from '../calls/reveals.ts'
 import { ID, LIMIT, record, timeText } from '../shapes.ts'
 import { markedOf } from './marks.ts'
 
@@ -34,14 +34,16 @@ export interface DeadLetterPage {
   groups: Group[]
 }
 
+const NAME = 'v1:callplane.deadletters.list'
+
 /** The most dead letters that are grouped. */
 const MOST_GROUPED = 5_000
-const PAGE = 1_000
-/** Dead letters that an operator has dealt with are read, too. */
-const MOST_PAGES = 20
+const LARGEST_PAGE = 2_000
+/** Dead letters that an operator has dealt with are read, too. They can be very many. */
+const MOST_READ = 10_000
 
-export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinition {
-  return operation('v1:callplane.deadletters.list', {
+export function listDeadLetters(parts: () => DeadLettersParts) {
+  return operation(NAME, {
     description: 'Lists calls that ended by a timeout or by a failure of a tool or of the server, newest first.',
     internal: true,
     scopes: [SCOPES.read],
@@ -53,8 +55,11 @@ export function listDeadLetters(parts: () => DeadLettersParts): OperationDefinit
       required: ['calls', 'complete', 'groups'],
       properties: { calls: { type: 'array', items: SUMMARY_SCHEMA }, next: ID, complete: { type: 'boolean' } },
     }),
-    async run({ limit = 50, after, ...filter }, { caller }) {
+    async run(args, ctx) {
+      const { limit = 50, after, ...filter } = args
+      const { caller } = ctx
       const all = parts()
+      await noteSearch(all, NAME, args, ctx)
       const page = await deadLetters(all, caller, filter, limit, after)
       const groups = after === undefined ? await groupsOf(all, caller, filter) : []
       return { ...page, calls: page.calls.map((call) => summaryOf(all.env, call)), groups }
@@ -74,29 +79,29 @@ export async function deadLetters(
   const wanted = { ...parseCallFilter(filter, caller), kinds: DEAD_KINDS }
   const found: ListedCall[] = []
   let cursor = after
-  for (;;) {
+  let read = 0
+  // Where many are dealt with, each page is larger than the one before.
+  for (let size = limit; ; size = Math.min(4 * size, LARGEST_PAGE)) {
     const place = cursor !== undefined && { after: cursor }
-    const page = await readPage(parts, { tenant, filter: wanted, limit: limit - found.length, ...place })
+    const page = await readPage(parts, { tenant, filter: wanted, limit: size, ...place })
     const ids = page.calls.map(({ id }) => id)
+    read += ids.length
     const dealt = await markedOf(parts.store.records, tenant, ids)
-    found.push(...page.calls.filter(({ id }) => !dealt.has(id)))
+    const [open, more] = [page.calls.filter(({ id }) => !dealt.has(id)), limit - found.length]
+    found.push(...open.slice(0, more))
+    const last = found.at(-1)
+    if (open.length > more && last) return { calls: found, next: last.id, complete: true }
     cursor = page.next
-    const isFull = found.length === limit
     if (cursor === undefined) return { calls: found, complete: true }
-    if (isFull || !page.complete) return { calls: found, next: cursor, complete: isFull }
+    const isFull = found.length === limit
+    if (isFull || !page.complete || read >= MOST_READ) return { calls: found, next: cursor, complete: isFull }
   }
 }
 
 async function groupsOf(parts: DeadLettersParts, caller: Caller, filter: CallFilterArgs): Promise<Group[]> {
   const groups = new Map<string, Group>()
-  let after: string | undefined
-  for (let [pages, seen] = [0, 0]; pages < MOST_PAGES && seen < MOST_GROUPED; pages++) {
-    const page = await deadLetters(parts, caller, filter, PAGE, after)
-    for (const call of page.calls) addTo(groups, call)
-    seen += page.calls.length
-    after = page.next
-    if (after === undefined) break
-  }
+  const { calls } = await deadLetters(parts, caller, filter, MOST_GROUPED)
+  for (const call of calls) addTo(groups, call)
   return [...groups.values()].sort((one, other) => other.count - one.count)
 }
 

@@ -4,13 +4,13 @@ import type { HandlerContext } from '../../../core/call/context.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import { AUDIT_FILTER, type AuditFilter, type AuditParts, auditPage } from '../audit/list.ts'
 import { type CallSummary, summaryOf } from '../calls/call-view.ts'
 import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from '../calls/filter.ts'
 import { readPage } from '../calls/parts.ts'
+import { noteSearch } from '../calls/reveals.ts'
 import { type DeadLettersParts, deadLetters } from '../dead-letters/list.ts'
 import { COUNT, record } from '../shapes.ts'
 import { csvLine } from './csv.ts'
@@ -67,6 +67,7 @@ const AUDIT_COLUMNS = [
   'startedAt',
   'endedAt',
   'fingerprint',
+  'about',
 ] as const
 
 const COLUMNS: Record<What, readonly string[]> = {
@@ -75,8 +76,10 @@ const COLUMNS: Record<What, readonly string[]> = {
   audit: AUDIT_COLUMNS,
 }
 
-export function createExport(parts: () => ExportParts): OperationDefinition {
-  return operation('v1:callplane.exports.create', {
+const NAME = 'v1:callplane.exports.create'
+
+export function createExport(parts: () => ExportParts) {
+  return operation(NAME, {
     description: 'Exports calls, dead letters or the audit trail as JSON lines or CSV. The result is read in chunks.',
     internal: true,
     scopes: [SCOPES.read],
@@ -116,9 +119,11 @@ function requireFit({ what, filter = {} }: ExportArgs, caller: Caller): void {
 async function* linesOf(
   parts: ExportParts,
   { what, filter = {}, format }: ExportArgs,
-  { caller, signal }: HandlerContext,
+  ctx: HandlerContext,
 ): AsyncGenerator<string, Exported> {
+  const { caller, signal } = ctx
   const columns = COLUMNS[what]
+  await noteSearch(parts, NAME, filter, ctx)
   if (format === 'csv') yield csvLine(columns)
   let rows = 0
   let after: string | undefined

@@ -1,7 +1,7 @@
 /** Writes rows as CSV (RFC 4180). A spreadsheet must not take a value for a formula. */
 
-/** A spreadsheet evaluates cells that begin like this. */
-const FORMULA = /^[=+\-@\t\r]/
+/** A spreadsheet evaluates cells that begin like this. Some of them skip white space first, or take wide signs. */
+const FORMULA = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
 
 export function csvLine(values: readonly unknown[]): string {
   return `${values.map(cellOf).join(',')}\r\n`

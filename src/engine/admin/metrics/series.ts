@@ -1,12 +1,11 @@
 /** The load of a server over time, from the samples of all of its nodes. */
 import { Fault } from '../../../core/fault.ts'
 import { operation } from '../../../core/operation/define.ts'
-import type { OperationDefinition } from '../../../core/operation/operation.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
 import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import { addEnded, COARSE, type Ended, FINE, type Sample, type Samples } from '../../metrics/samples.ts'
-import { record, TEXT, TIME, timeText } from '../shapes.ts'
+import { record, TEXT, TIME, timeOf, timeText } from '../shapes.ts'
 
 export interface SeriesParts {
   samples: Pick<Samples, 'read'>
@@ -47,7 +46,7 @@ interface SeriesResult {
 const MOST_POINTS = 1_500
 const HOUR_MS = 3_600_000
 
-export function getSeries(parts: () => SeriesParts): OperationDefinition {
+export function getSeries(parts: () => SeriesParts) {
   return operation('v1:callplane.metrics.series', {
     description: 'Returns the load over time: calls, errors, durations, queue, memory and event loop delay.',
     internal: true,
@@ -67,8 +66,8 @@ export function getSeries(parts: () => SeriesParts): OperationDefinition {
 }
 
 async function seriesOf({ samples, clock, quantileMs }: SeriesParts, args: SeriesArgs): Promise<SeriesResult> {
-  const to = args.to === undefined ? clock.now() : Date.parse(args.to)
-  const since = args.from === undefined ? to - HOUR_MS : Date.parse(args.from)
+  const to = args.to === undefined ? clock.now() : timeOf(args.to)
+  const since = args.from === undefined ? to - HOUR_MS : timeOf(args.from)
   const isOld = since < clock.now() - FINE.keepMs
   const tier = isOld || (args.stepSeconds ?? 0) * 1000 >= COARSE.stepMs ? COARSE : FINE
   const wantedMs = (args.stepSeconds ?? tier.stepMs / 1000) * 1000

@@ -60,7 +60,10 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
 
       expect(await list({})).toEqual([other, bob, entryOf('1')])
       expect(await list({ owner: 'none|bob' })).toEqual([bob])
-      expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([other])
+      for (const operation of ['v1:other@1.0.0', 'v1:other', 'v1:oth*', 'v1:other@*'])
+        expect(await list({ operation })).toEqual([other])
+      for (const operation of ['v1:other@1.0.', 'v1:oth', 'v1:%*', 'v1:_ther'])
+        expect(await list({ operation })).toEqual([])
       expect(await list({ owner: 'none|bob', operation: 'v1:other@1.0.0' })).toEqual([])
     })
 
@@ -144,6 +147,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
         attempts: 3,
         outcome: 'timeout',
         code: 'X',
+        about: { why: 'Asked "for" it.' },
       }
       await store.accept(instance)
       await store.advance({ id, from: statesBefore('error'), to: 'error', endedAt, audit: said })
@@ -159,6 +163,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
         expect(await list({ before: after, limit: 1 })).toEqual([all[1]])
         expect(await list({ owner: instance.owner, operation: instance.operation })).toEqual(all)
         expect(await list({ owner: 'none|bob' })).toEqual([])
+        expect(await list({ operation: 'v1:reports.*' })).toEqual(all)
         expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([])
         expect(await list({ tenant: 'other' })).toEqual([])
       }

@@ -84,4 +84,15 @@ export function cancelStories(newPlace: NewPlace): void {
     const text = { filter: { text: 'secret' }, expected: 0, why: 'x' }
     expect((await works.as('operator', CANCEL, text)).body.error?.code).toBe('INSUFFICIENT_SCOPE')
   })
+
+  test('the audit trail has the reason that the operator gave', async () => {
+    const works = await open()
+    await works.result<Done>('operator', CANCEL, { ids: ['nothing'], why: 'Too "many".' })
+
+    const { entries } = await works.result<{ entries: object[] }>('reader', 'v1:callplane.audit.list', {
+      operation: CANCEL,
+    })
+
+    expect(entries).toMatchObject([{ owner: 'callplane|operator', about: { why: 'Too "many".' } }])
+  })
 }

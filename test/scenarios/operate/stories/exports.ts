@@ -73,6 +73,13 @@ export function exportStories(newPlace: NewPlace): void {
     expect(line).toBe(`"'=1+1","'@SUM(A1)","'+3","'\t=1","'-2",-2,"a""b,c","two\nlines","{""deep"":""=1""}",\r\n`)
   })
 
+  test.each(['\n=1', ' =1', '\u00a0+1', '\uff1d1', '\uff0b1', '\uff0d1', '\uff20A1', '\r\n-1', '\n'])(
+    'a formula behind white space or with wide signs is defused: %j',
+    (text) => {
+      expect(csvLine([text])).toBe(`"'${text}"\r\n`)
+    },
+  )
+
   test('the audit trail needs its scope or that of reading, and a filter of another list is refused', async () => {
     const works = await open()
     await works.make('ada', 'v1:shop.refuse', 2)

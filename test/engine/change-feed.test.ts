@@ -1,0 +1,66 @@
+/** The feed of changes under load: what it costs, and what it says if it could not keep all of them. */
+import { expect, test } from 'vitest'
+import type { Noted } from '../../src/engine/changes/change.ts'
+import { ChangeFeed } from '../../src/engine/changes/change-feed.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+
+const noted = (tenant: string, id: string): Noted => ({
+  ...{ kind: 'call', tenant, id, operation: 'v1:shop.pay@1.0.0', state: 'pending', at: 1, owner: 'ada', createdAt: 1 },
+})
+
+function openFeed() {
+  const clock = createManualClock()
+  let timers = 0
+  const feed = new ChangeFeed({
+    clock: {
+      ...clock,
+      schedule(delayMs, run) {
+        timers++
+        return clock.schedule(delayMs, run)
+      },
+    },
+    store: { listen: () => () => {} },
+    approvals: { listen: () => () => {} },
+    node: 'here',
+  })
+  const wait = (after?: string) =>
+    feed.wait({
+      tenant: 'main',
+      passes: () => true,
+      waitMs: 20_000,
+      signal: new AbortController().signal,
+      ...(after !== undefined && { after }),
+    })
+  return { clock, feed, wait, timers: () => timers }
+}
+
+/** Until the request waits. */
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+test('an operator who waits is woken once, however many changes come', async () => {
+  const { clock, feed, wait, timers } = openFeed()
+  const waiting = wait()
+  await settled()
+  const before = timers()
+
+  for (let n = 0; n < 1_000; n++) feed.note(noted('main', `id-${n}`))
+  expect(timers() - before).toBe(1)
+  clock.advance(1_000)
+
+  expect((await waiting).events).toHaveLength(200)
+})
+
+test('if the changes of others displace those of an operator who waits, it is told to look again', async () => {
+  const { clock, feed, wait } = openFeed()
+  const waiting = wait()
+  await settled()
+
+  feed.note(noted('main', 'mine'))
+  for (let n = 0; n < 10_000; n++) feed.note(noted('other', `id-${n}`))
+  clock.advance(1_000)
+  const heard = await waiting
+
+  expect(heard).toMatchObject({ events: [], reset: true })
+  feed.note(noted('main', 'next'))
+  expect((await wait(heard.next)).events).toMatchObject([{ id: 'next' }])
+})
