@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { OpenStore } from '../../../src/core/ports/store.ts'
 import type { Done } from '../../../src/engine/admin/calls/cancel.ts'
 import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
+import { inSqlite } from '../places.ts'
 import { temporaryFolder } from '../server.ts'
 import { openWorks } from './operators.ts'
 
@@ -19,7 +20,7 @@ test('a page does not read each of those that were dealt with by itself', async 
     }
     return { ...opened, calls: { ...opened.calls, page } }
   }
-  const works = await openWorks({ store })
+  const works = await openWorks({}, () => ({ ...inSqlite(), store }))
   await works.make('ada', 'v1:shop.pay', 40)
   await works.result<Done>('operator', DISMISS, { filter: {}, expected: 40, why: 'known' })
   await works.make('bob', 'v1:shop.pay', 3)
