@@ -57,7 +57,10 @@ describeWith(browser, 'exports of the console', () => {
     const [head, ...rows] = dead.text.trimEnd().split('\r\n')
     expect(head).toMatch(/^id,requestId,operation,/)
     expect(rows.map((row) => row.split(',')[0])).toEqual(letters.calls.map(({ id }) => id))
-    const trail = await list<{ entries: unknown[] }>('audit.list', { operation: 'v1:orders.refund@1.0.0', verdict: 'hold' })
+    const trail = await list<{ entries: unknown[] }>('audit.list', {
+      operation: 'v1:orders.refund@1.0.0',
+      verdict: 'hold',
+    })
     expect(trail.entries.length).toBeGreaterThan(0)
     expect(jsonLines(audit.text)).toEqual(trail.entries)
     expect([dead.name, audit.name].map((name) => name.replace(/\d.*\d/, ''))).toEqual([
