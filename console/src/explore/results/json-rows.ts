@@ -24,6 +24,10 @@ export class JsonRows implements RowSource {
     return this.#lines.count
   }
 
+  get readTo(): number {
+    return this.isDone ? Number.POSITIVE_INFINITY : this.#at
+  }
+
   rowAt(offset: number): number {
     return this.#lines.rowAt(offset)
   }

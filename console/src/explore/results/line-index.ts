@@ -14,6 +14,8 @@ export interface Row {
 export interface RowSource {
   readonly count: number
   readonly isDone: boolean
+  /** The rows of the characters before this offset are known. */
+  readonly readTo: number
   /** Works through about this many characters. */
   step(characters: number): void
   row(index: number): Row

@@ -13,6 +13,7 @@ import { TextRows } from './text-rows.ts'
 const ROW = 20
 /** Characters between two chances to draw: some milliseconds of work. */
 const STEP = 400_000
+const PAUSE_MS = 1
 const MAX_SHOWN = 24
 
 interface RowViewProps {
@@ -24,14 +25,34 @@ interface RowViewProps {
 export function RowView({ text, language, label }: RowViewProps) {
   const rows = useRows(text, language)
   const [folds, setFolds] = useState<Folds>([])
-  useEffect(() => setFolds([]), [text, language])
-  const [show, setShow] = useState<number | undefined>()
+  const [show, setShow] = useState<{ row: number }>()
+  /** Where a text was found that is not read yet. */
+  const [sought, setSought] = useState<number>()
+  useEffect(() => {
+    setFolds([])
+    setShow(undefined)
+    setSought(undefined)
+  }, [text, language])
   const count = shownCount(folds, rows.count)
+  const isReached = sought !== undefined && rows.readTo > sought
+  useEffect(() => {
+    if (sought === undefined || !isReached) return
+    setShow({ row: placeOfRow(folds, rows.rowAt(sought)) })
+    setSought(undefined)
+  }, [sought, isReached])
   const toggle = (row: number, end: number) =>
     setFolds((known) => (known.some(({ from }) => from === row) ? unfold(known, row) : fold(known, row, end - 1)))
   return (
     <div class="row-view">
-      {rows.count > MAX_SHOWN && <Find text={text} rows={rows} onFound={(row) => setShow(placeOfRow(folds, row))} />}
+      {rows.count > MAX_SHOWN && (
+        <Find
+          text={text}
+          count={rows.count}
+          isDone={rows.isDone}
+          isWaiting={sought !== undefined}
+          onFound={setSought}
+        />
+      )}
       <Windowed
         class={count > MAX_SHOWN ? 'code-rows tall' : 'code-rows'}
         label={label}
@@ -69,9 +90,9 @@ function useRows(text: string, language: 'json' | 'text'): RowSource {
     const work = () => {
       rows.step(STEP)
       draw((count) => count + 1)
-      if (!rows.isDone) timer = setTimeout(work)
+      if (!rows.isDone) timer = setTimeout(work, PAUSE_MS)
     }
-    if (!rows.isDone) timer = setTimeout(work)
+    if (!rows.isDone) timer = setTimeout(work, PAUSE_MS)
     return () => clearTimeout(timer)
   }, [rows])
   return rows
@@ -112,7 +133,17 @@ function CodeRow({ rows, index, isJson, isClosed, onToggle }: CodeRowProps) {
   )
 }
 
-function Find({ text, rows, onFound }: { text: string; rows: RowSource; onFound(row: number): void }) {
+interface FindProps {
+  text: string
+  count: number
+  /** All rows are read. */
+  isDone: boolean
+  /** The place that was found is not read yet. */
+  isWaiting: boolean
+  onFound(offset: number): void
+}
+
+function Find({ text, count, isDone, isWaiting, onFound }: FindProps) {
   const [wanted, setWanted] = useState('')
   const [isMissing, setMissing] = useState(false)
   const from = useRef(0)
@@ -123,7 +154,7 @@ function Find({ text, rows, onFound }: { text: string; rows: RowSource; onFound(
     setMissing(found < 0)
     if (found < 0) return
     from.current = found + 1
-    onFound(rows.rowAt(found))
+    onFound(found)
   }
   return (
     <search class="find-in">
@@ -144,7 +175,7 @@ function Find({ text, rows, onFound }: { text: string; rows: RowSource; onFound(
         {texts.findNext}
       </Button>
       <span class="faint number" role="status">
-        {isMissing ? texts.notFound : texts.rows(rows.count, rows.isDone)}
+        {isMissing ? texts.notFound : isWaiting ? texts.foundBelow : texts.rows(count, isDone)}
       </span>
     </search>
   )

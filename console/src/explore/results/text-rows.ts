@@ -15,6 +15,10 @@ export class TextRows implements RowSource {
     return this.#lines.count
   }
 
+  get readTo(): number {
+    return this.isDone ? Number.POSITIVE_INFINITY : this.#at
+  }
+
   step(characters: number): void {
     const until = this.#at + characters
     while (this.#at < until && !this.isDone) {

@@ -40,6 +40,7 @@ export function Tree({ entries, current }: TreeProps) {
     { key: 'k', label: texts.keys.previous, run: () => go(ops[Math.max(0, at - 1)]) },
   ])
   const shownRow = rows.findIndex((row) => row.kind === 'operation' && row.entry.op === current)
+  const show = useMemo(() => (shownRow < 0 ? undefined : { row: shownRow }), [shownRow])
   const toggle = (name: string) => {
     const next = new Set(closed)
     if (!next.delete(name)) next.add(name)
@@ -80,7 +81,7 @@ export function Tree({ entries, current }: TreeProps) {
         label={texts.tree}
         count={rows.length}
         rowHeight={ROW}
-        show={shownRow < 0 ? undefined : shownRow}
+        show={show}
         row={(index) => <Row key={index} row={rows[index]} current={current} search={search} onToggle={toggle} />}
       />
     </nav>
