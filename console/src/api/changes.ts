@@ -16,6 +16,9 @@ export class ChangeFeed {
   readonly #server: Server
   readonly #listeners = new Set<Listener>()
   #channel: BroadcastChannel | undefined
+  #name: string | undefined
+  /** Where the next wait begins. Every tab knows it, so that the next one can go on when this one closes. */
+  #after: string | undefined
   /** False after a failure: what the page shows may be old. */
   readonly isLive = signal(true)
 
@@ -31,6 +34,8 @@ export class ChangeFeed {
   start({ caller }: WhoAmI): () => void {
     const stop = new AbortController()
     const name = `callplane.changes ${this.#server.base} ${JSON.stringify([caller.tenant, caller.owner])}`
+    if (name !== this.#name) this.#after = undefined
+    this.#name = name
     this.#channel = new BroadcastChannel(name)
     this.#channel.onmessage = ({ data }) => this.#tell(data as Changes)
     const lead = () => this.#wait(stop.signal)
@@ -44,14 +49,12 @@ export class ChangeFeed {
   }
 
   async #wait(stopped: AbortSignal): Promise<void> {
-    let after: string | undefined
     while (!stopped.aborted) {
       try {
+        const after = this.#after
         const args = { waitMs: WAIT_MS, ...(after !== undefined && { after }) }
         const heard = await this.#server.call('v1:callplane.changes.wait', args, stopped)
-        after = heard.next
         this.isLive.value = true
-        if (heard.events.length === 0 && !heard.reset) continue
         this.#channel?.postMessage(heard)
         this.#tell(heard)
       } catch {
@@ -63,8 +66,9 @@ export class ChangeFeed {
     }
   }
 
-  #tell({ events, reset }: Changes): void {
-    for (const listener of this.#listeners) listener(events, reset === true)
+  #tell({ events, next, reset }: Changes): void {
+    this.#after = next
+    if (events.length > 0 || reset) for (const listener of this.#listeners) listener(events, reset === true)
   }
 }
 
