@@ -36,6 +36,7 @@ function start(root: HTMLElement): void {
     toasts: createToasts(),
     ownRuns: createOwnRuns(),
     viewsOf: createSavedViews(kept, otherTabs, server.base),
+    drafts: new Map(),
     announce: createAnnouncer(),
   }
   root.replaceChildren()

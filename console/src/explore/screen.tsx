@@ -1,5 +1,5 @@
 /** The explorer: every operation of the server, and the one that is being tried. */
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { useRegistry } from '../api/use-registry.ts'
 import { LinkButton } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
@@ -18,14 +18,13 @@ import './explore.css'
 const WIDE = '(min-width: 1024px)'
 
 export function ExploreScreen() {
-  const { router } = usePage()
+  const { router, drafts } = usePage()
   const registry = useRegistry()
   const entries = useMemo(
     () => registry.data && newestOf(registry.data.operations as readonly Entry[]),
     [registry.data],
   )
   const runs = useRuns()
-  const drafts = useRef(new Map<string, string>())
   const place = router.place.value
   const op = place?.name === 'operation' ? place.params.op : undefined
   const entry = entries?.find((known) => known.op === op)
@@ -66,7 +65,7 @@ export function ExploreScreen() {
             entries={entries}
             query={place.query}
             runs={runs}
-            drafts={drafts.current}
+            drafts={drafts}
           />
         ) : (
           <NoOperation op={op} />

@@ -60,9 +60,11 @@ function Contents({ page }: { page: Page }) {
 }
 
 function SignedIn() {
-  const { changes, ownRuns } = usePage()
+  const { changes, drafts, ownRuns } = usePage()
   const who = useWho()
   const { tenant, owner } = who.caller
+  // What one person typed is not shown to the next one.
+  useEffect(() => () => drafts.clear(), [drafts, tenant, owner])
   const watches = may(who, 'callplane:read')
   useEffect(() => (watches ? changes.start(who) : undefined), [changes, who, watches])
   useEffect(() => () => ownRuns.leave(), [ownRuns, tenant, owner])

@@ -20,6 +20,8 @@ export interface Page {
   readonly toasts: Toasts
   readonly ownRuns: OwnRuns
   readonly viewsOf: ViewsOf
+  /** Arguments that the person has typed, by operation. Links cannot keep all of them. */
+  readonly drafts: Map<string, string>
   /** Told to screen readers, politely. */
   announce(text: string): void
 }
