@@ -9,6 +9,7 @@ import { WIRES } from '../../console/src/explore/wires/index.ts'
 import * as quickstart from '../../examples/quickstart/operations.ts'
 import { browser, describeWith } from '../engines/engines.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
+import { until } from './waiting.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 
@@ -46,7 +47,12 @@ const operations = [
     ttlSeconds: 60,
     result: z.null(),
     run: (_args, { signal }) =>
-      new Promise<null>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      new Promise<null>((_resolve, reject) =>
+        signal.addEventListener('abort', () => {
+          ran.push('aborted')
+          reject(signal.reason)
+        }),
+      ),
   }),
 ]
 
@@ -80,7 +86,7 @@ describeWith(browser, 'the explorer', () => {
   test('a newcomer lands on a call that is filled in, presses Enter, and is shown what to try next', async () => {
     const page = await site.open('', { at: 'explorer' })
     await run(page).waitFor()
-    await page.waitForFunction(`document.activeElement?.textContent?.startsWith('Run')`)
+    await until(page, `document.activeElement?.textContent?.startsWith('Run')`)
 
     await page.keyboard.press('Enter')
     await done(page)
@@ -146,14 +152,22 @@ describeWith(browser, 'the explorer', () => {
     expect(polls).toEqual([expect.stringMatching(/\/events$/)])
   })
 
-  test('feature 9: canceling ends the call at the server', async () => {
+  test('feature 9: canceling stops the handler, and the page hears of the end by one event', async () => {
     const page = await at('v1:tests.forever')
+    const sent: string[] = []
+    page.on('request', (request) => {
+      if (/\/ops\//.test(request.url())) sent.push(`${request.method()} ${request.url().replace(/.*\/ops\/[^/]+/, '')}`)
+    })
     await run(page).click()
     await page.getByText('Running', { exact: true }).waitFor()
+    await expect.poll(() => sent).toEqual(['GET /events'])
 
     await page.getByRole('button', { name: 'Cancel' }).click()
 
     await page.getByText('The call was canceled.').waitFor()
+    expect(ran).toEqual(['aborted'])
+    // Nothing was asked for again: the end came over the connection that was open.
+    expect(sent).toEqual(['GET /events', 'DELETE '])
   })
 
   test('features 14 and 15: six wires, one result, and each exchange with its bytes and masked credentials', async () => {
@@ -186,10 +200,10 @@ describeWith(browser, 'the explorer', () => {
     const page = await at('v1:tests.secret', { user: 'ada', password: PASSWORD }, 'view=json')
     await run(page).click()
     await done(page)
-    await page.waitForFunction(`!location.hash.includes('tab')`)
+    await until(page, `!location.hash.includes('tab')`)
     await page.getByRole('button', { name: 'OTC', exact: true }).click()
     await page.getByRole('link', { name: 'Code' }).click()
-    await page.waitForFunction(`/wire=otc/.test(location.hash) && /tab=snippets/.test(location.hash)`)
+    await until(page, `/wire=otc/.test(location.hash) && /tab=snippets/.test(location.hash)`)
     await pause(500)
     const link = page.url()
     ran.length = 0

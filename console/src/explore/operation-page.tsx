@@ -15,7 +15,7 @@ import { CheckView } from './check-view.tsx'
 import type { PastCall } from './history/call-history.ts'
 import { OperationHead } from './operation-head.tsx'
 import { OperationTabs, TABS } from './operation-tabs.tsx'
-import { isEnded } from './run/run.ts'
+import { isEnded, type Run } from './run/run.ts'
 import { problemWith, useArguments } from './use-arguments.ts'
 import type { Runs } from './use-runs.ts'
 import { filesOf, notesOf, useWireCall } from './use-wire-call.ts'
@@ -103,9 +103,7 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
           </Button>
         )}
         {isBusy ? (
-          <Button tone="danger" icon="stop" onClick={() => void run.cancel()}>
-            {run.state.value.kind === 'streaming' ? texts.stop : texts.cancel}
-          </Button>
+          <CancelButton run={run} isReadOnly={who.mode === 'read-only'} />
         ) : (
           <RunButton isEnabled={isRunnable} onRun={() => void ask()} />
         )}
@@ -174,6 +172,24 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
         />
       )}
     </article>
+  )
+}
+
+/** In read-only mode the server refuses to cancel a recorded call. A request of this page can always be given up. */
+function CancelButton({ run, isReadOnly }: { run: Run; isReadOnly: boolean }) {
+  const state = run.state.value
+  const isCanceling = state.kind === 'running' && state.isCanceling === true
+  const isRefused = isReadOnly && state.kind === 'running' && state.requestId !== undefined
+  return (
+    <Button
+      tone="danger"
+      icon="stop"
+      disabled={isCanceling || isRefused}
+      title={isRefused ? texts.readOnlyCancel : undefined}
+      onClick={() => void run.cancel()}
+    >
+      {state.kind === 'streaming' ? texts.stop : isCanceling ? texts.canceling : texts.cancel}
+    </Button>
   )
 }
 

@@ -92,6 +92,9 @@ export class Run {
     const path = `ops/${encodeURIComponent(this.#requestId)}`
     const response = await this.parts.server.fetch(`/${path}`, { method: 'DELETE' })
     await response.body?.cancel()
+    const now = this.#state.peek()
+    // The server refused, so the call goes on.
+    if (!response.ok && now.kind === 'running') this.#state.value = { ...now, isCanceling: false }
   }
 
   async #carry(): Promise<Ended> {
