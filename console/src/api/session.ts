@@ -3,6 +3,7 @@
  * cookie exists. A session that ends during a call makes the call wait until the person has signed in again.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
+import { texts } from '../texts/en/login.ts'
 import type { WhoAmI } from './types.ts'
 
 export type LoginWay = 'code' | 'token' | 'oidc' | 'none'
@@ -120,7 +121,7 @@ export class Session {
     })
     const { url, proof } = (await response.json()) as { url?: string; proof?: string }
     if (proof !== undefined) this.#parts.storage?.setItem(PROOF, proof)
-    if (typeof url !== 'string') throw new Error('The server did not name its identity provider.')
+    if (typeof url !== 'string') throw new Error(texts.noProvider)
     return url
   }
 
@@ -186,7 +187,7 @@ function sameCaller(one: WhoAmI, other: WhoAmI): boolean {
 
 function problemOf(answer: Record<string, unknown>): string {
   const error = answer.error as { message?: string } | undefined
-  return error?.message ?? 'The server did not accept it.'
+  return error?.message ?? texts.refused
 }
 
 function asError(thrown: unknown): Error {

@@ -72,7 +72,7 @@ export function ApprovalsScreen() {
           </ul>
           {pages.hasNextPage && (
             <Button tone="plain" onClick={() => void pages.fetchNextPage()}>
-              …
+              {texts.more}
             </Button>
           )}
         </>

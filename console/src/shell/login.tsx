@@ -85,7 +85,11 @@ function SignInForm({ ways, oidcName }: { ways: Out['ways']; oidcName: string | 
             tone="primary"
             size="large"
             onClick={async () => {
-              location.assign(await session.oidcUrl(location.hash))
+              try {
+                location.assign(await session.oidcUrl(location.hash))
+              } catch (thrown) {
+                setFailure(thrown)
+              }
             }}
           >
             {texts.oidc(oidcName)}

@@ -54,5 +54,6 @@ export const texts = {
     expired: 'Expired',
     canceled: 'Canceled',
   },
+  more: 'Show more',
   keys: { next: 'Next', previous: 'Previous', open: 'Open' },
 }

@@ -11,6 +11,8 @@ export const texts = {
   signingIn: 'Signing in…',
   oidc: (name: string | undefined) => `Continue with ${name ?? 'your identity provider'}`,
   or: 'or',
+  refused: 'The server did not accept it.',
+  noProvider: 'The server did not name its identity provider. Sign in with a token.',
   /** Why the server sent the person back from the identity provider without a code. */
   providerProblems: {
     denied: 'You did not sign in at the identity provider.',
