@@ -5,7 +5,8 @@ import type { CallFilter, CallPage, CallSummary, Change } from '../api/types.ts'
 import { usePage } from '../shell/page.ts'
 import { mayMatch } from './may-match.ts'
 
-const PAGE = 100
+/** The most that the server gives at once. */
+const PAGE = 200
 
 interface Pages {
   pages: CallPage[]

@@ -20,6 +20,7 @@ const AHEAD = 30
 
 interface RunTableProps {
   list: RunList
+  /** Absent: nobody knows. */
   total: number | undefined
   current: number
   selected: ReadonlySet<string> | 'all'
@@ -41,7 +42,7 @@ export function RunTable({ list, total, current, selected, onCurrent, onToggle }
     if (current >= 0) show(current)
   }, [current])
   return (
-    <div class="run-table" role="table" aria-label={texts.title} aria-rowcount={(total ?? runs.length) + 1}>
+    <div class="run-table" role="table" aria-label={texts.title} aria-rowcount={total === undefined ? -1 : total + 1}>
       <div role="rowgroup" class="head">
         <div role="row" class="run-row" aria-rowindex={1}>
           <span role="columnheader">

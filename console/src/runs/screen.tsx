@@ -125,7 +125,7 @@ export function RunsScreen() {
         <div class="runs-body">
           <RunTable
             list={list}
-            total={total?.total}
+            total={total?.capped ? undefined : total?.total}
             current={current}
             selected={selected}
             onCurrent={(index) => {
