@@ -6,7 +6,7 @@ import { type CallplaneServer, createServer, type ServerOptions } from 'callplan
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { buildConsole } from '../../scripts/console-files.ts'
 import { openChromium } from '../engines/chromium.ts'
-import { buildPart } from './forms/build-part.ts'
+import { type BuiltPage, buildPart } from './forms/build-part.ts'
 import { serveStatic } from './forms/static-site.ts'
 
 export interface ConsoleSite extends AsyncDisposable {
@@ -27,10 +27,12 @@ export interface OpenOptions extends BrowserContextOptions {
   at?: 'explorer' | 'console'
   /** The tab is signed in with this token already. */
   token?: string
+  /** The time that the page believes. */
+  now?: Date
 }
 
-/** `part` is a page that shows one part of the console instead, as in `console/test`. */
-export async function startConsole<App>(options: ServerOptions<App>, part?: string): Promise<ConsoleSite> {
+/** `part` is a page that shows one part of the console instead, as in `console/test`, or another build of the page. */
+export async function startConsole<App>(options: ServerOptions<App>, part?: string | BuiltPage): Promise<ConsoleSite> {
   const data = options.data ?? mkdtempSync(join(tmpdir(), 'callplane-console-'))
   await using ending = new AsyncDisposableStack()
   if (part === undefined) await buildConsole()
@@ -38,7 +40,7 @@ export async function startConsole<App>(options: ServerOptions<App>, part?: stri
   let server = await create()
   let { url } = await server.listen({ port: 0 })
   if (part !== undefined) {
-    const page = ending.use(await buildPart(part))
+    const page = ending.use(typeof part === 'string' ? await buildPart(part) : part)
     url = ending.use(await serveStatic(page.folder, url)).url
   }
   const browser = await openChromium()
@@ -51,9 +53,10 @@ export async function startConsole<App>(options: ServerOptions<App>, part?: stri
     },
     browser,
     complaints,
-    async open(fragment = '', { at = 'console', token, ...more } = {}) {
+    async open(fragment = '', { at = 'console', token, now, ...more } = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...more })
       if (token) await context.addInitScript(signInOnce(token))
+      if (now) await context.clock.setFixedTime(now)
       const opened = await context.newPage()
       watch(opened, url, complaints)
       await opened.goto(`${url}/${at}/${fragment}`)
