@@ -20,7 +20,11 @@ function wordsIn(name: string, source: string): string[] {
   const found: string[] = []
   const visit = (node: ts.Node): void => {
     if (ts.isJsxText(node) && /\p{L}{2}/u.test(node.text) && !isKey(node.parent)) found.push(node.text.trim())
-    if (ts.isStringLiteralLike(node) && !SENT.has(node.text) && (isSpoken(node) || (SENTENCE.test(node.text) && !isThrown(node))))
+    if (
+      ts.isStringLiteralLike(node) &&
+      !SENT.has(node.text) &&
+      (isSpoken(node) || (SENTENCE.test(node.text) && !isThrown(node)))
+    )
       found.push(node.text)
     ts.forEachChild(node, visit)
   }

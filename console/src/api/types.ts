@@ -22,14 +22,13 @@ export type CallPage = ResultOf<'v1:callplane.calls.list'>
 export type CallSummary = CallPage['calls'][number]
 export type CallDetails = ResultOf<'v1:callplane.calls.get'>
 export type AttemptView = CallDetails['attempts'][number]
-export type StreamView = NonNullable<CallDetails['stream']>
 export type Payload = ResultOf<'v1:callplane.calls.payload'>
 export type DeadLetterPage = ResultOf<'v1:callplane.deadletters.list'>
 
 /** Several calls: by their ids, or all that a filter matches, with the number that the person saw. */
 export type Selection = Omit<ArgsOf<'v1:callplane.calls.cancel'>, 'why'>
 export type CallFilter = NonNullable<ArgsOf<'v1:callplane.changes.wait'>['filter']>
-export type CallState = NonNullable<CallFilter['state']>[number]
+type CallState = NonNullable<CallFilter['state']>[number]
 
 export type ApprovalView = ResultOf<'v1:callplane.approvals.get'>
 export type Changes = ResultOf<'v1:callplane.changes.wait'>
