@@ -2,7 +2,7 @@
 export const texts = {
   title: 'Audit',
   lead: 'Who called what, when, and with which outcome. Arguments are not kept here.',
-  placeholder: 'owner:callplane|support verdict:deny code:TIMEOUT rule:large-refunds since:1d',
+  placeholder: 'owner:callplane|support verdict:deny code:TIMEOUT rule:policy#large-refunds since:1d',
   presets: { denied: 'Denied', held: 'Held', reveals: 'Payloads shown', decisions: 'Decisions' },
   columns: {
     at: 'Time',
