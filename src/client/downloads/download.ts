@@ -1,9 +1,8 @@
 /** Results that are bytes: in chunks, or at an address of their own. */
 import type { Calling, Ended } from '../calling.ts'
-import { CallFault } from '../fault.ts'
+import { CallFault, type MayFault } from '../fault.ts'
 import type { ResultLocation } from '../options.ts'
 import type { Fetcher } from '../transport.ts'
-import type { Call } from '../types.ts'
 import { readChunks } from './chunks.ts'
 import { readRanges } from './ranges.ts'
 
@@ -20,7 +19,7 @@ export interface Download<Value = unknown> {
 }
 
 /** A call whose result can be read as bytes at once: `await api.orders.export({ rows }).blob()`. */
-export interface DownloadableCall<Result, Code extends string = string> extends Call<Result, Code> {
+export interface DownloadableCall<Result, Code extends string = string> extends Promise<Result>, MayFault<Code> {
   blob(): Promise<Blob>
   bytes(): Promise<Uint8Array<ArrayBuffer>>
   text(): Promise<string>

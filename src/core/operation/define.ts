@@ -8,7 +8,7 @@ import { parseName } from './names.ts'
 import type { BackendSpec, OperationDefinition, PublishedSchemas, Tombstone } from './operation.ts'
 import type { Chunked, ChunkSource, Returned } from './returned.ts'
 import type { ChunkedRule, DeclaredError, MediaSlot, OperationRules } from './rules.ts'
-import type { Input, Output, PlainSchema, Schema } from './schema.ts'
+import type { AnySchema, Input, Output, PlainSchema, Schema } from './schema.ts'
 import type { StreamOptions, StreamSummary } from './stream.ts'
 
 /** An untyped plain schema: any object. */
@@ -87,8 +87,8 @@ interface BackendOptions<A, R, M extends Slots, E extends string> extends Declar
 }
 
 export type OperationOptions<
-  A extends Schema,
-  R extends Schema,
+  A extends AnySchema,
+  R extends AnySchema,
   App,
   M extends Slots = Slots,
   C = ChunkedRule,
@@ -113,11 +113,11 @@ type Kept<N, A, R, M extends Slots, C, F, E> = [F] extends [never]
 
 export function operation<
   const N extends string,
-  A extends Schema = PlainSchema,
-  R extends Schema = PlainSchema,
+  A extends AnySchema = PlainSchema,
+  R extends AnySchema = PlainSchema,
   const M extends Slots = readonly [],
   C extends ChunkedRule = never,
-  F extends Schema = never,
+  F extends AnySchema = never,
   E extends string = never,
 >(
   name: N,
@@ -133,11 +133,11 @@ export function operation<
 export function operationsWith<App>() {
   return <
     const N extends string,
-    A extends Schema = PlainSchema,
-    R extends Schema = PlainSchema,
+    A extends AnySchema = PlainSchema,
+    R extends AnySchema = PlainSchema,
     const M extends Slots = readonly [],
     C extends ChunkedRule = never,
-    F extends Schema = never,
+    F extends AnySchema = never,
     E extends string = never,
   >(
     name: N,
@@ -147,12 +147,12 @@ export function operationsWith<App>() {
 
 // `never` is assignable to all operation types. The callers state the types, and they do not exist at run time.
 function define<
-  A extends Schema,
-  R extends Schema,
+  A extends AnySchema,
+  R extends AnySchema,
   App,
   M extends Slots,
   C extends ChunkedRule,
-  F extends Schema,
+  F extends AnySchema,
   E extends string,
 >(name: string, options: OperationOptions<A, R, App, M, C, F, E>): OperationDefinition<App, never> {
   const { args, result, frame, stream, jsonSchema, run, backend, auth, ...rules } = options
@@ -160,9 +160,10 @@ function define<
   return {
     name,
     rules,
-    ...(args && { args }),
-    ...(result && { result }),
-    ...(frame && { frame }),
+    // `AnySchema` leaves `validate` out. A server refuses a schema without it.
+    ...(args && { args: args as Schema }),
+    ...(result && { result: result as Schema }),
+    ...(frame && { frame: frame as Schema }),
     ...(stream && { stream }),
     ...(jsonSchema && { jsonSchema }),
     ...(run && { run: run as NonNullable<OperationDefinition<App>['run']> }),
