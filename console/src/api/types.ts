@@ -28,7 +28,6 @@ export type DeadLetterPage = ResultOf<'v1:callplane.deadletters.list'>
 /** Several calls: by their ids, or all that a filter matches, with the number that the person saw. */
 export type Selection = Omit<ArgsOf<'v1:callplane.calls.cancel'>, 'why'>
 export type CallFilter = NonNullable<ArgsOf<'v1:callplane.changes.wait'>['filter']>
-type CallState = NonNullable<CallFilter['state']>[number]
 
 export type ApprovalView = ResultOf<'v1:callplane.approvals.get'>
 export type Changes = ResultOf<'v1:callplane.changes.wait'>
