@@ -25,6 +25,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   growth: async () => (await import('./suites/growth.ts')).growth,
   expiry: async () => (await import('./suites/growth-expiry.ts')).expiry,
   lists: async () => (await import('./suites/lists.ts')).lists,
+  console: async () => (await import('./suites/console.ts')).consolePage,
   operations: async () => (await import('./suites/operations.ts')).operations,
   chunks: async () => (await import('./suites/chunks.ts')).chunks,
   start: async () => (await import('./suites/start.ts')).start,
