@@ -48,16 +48,22 @@ export async function buildConsole(tell: (line: string) => void = () => {}): Pro
   }
 }
 
-/** Another process may put its files there between the two steps. They are the same if the sources are. */
+/**
+ * Another process may put its files there between the two steps. They are the same if the sources are. The old files are
+ * moved away in one step, because such a process could add files to a folder that is being removed.
+ */
 function putInPlace(unfinished: string, sources: string): boolean {
+  const old = `${unfinished}-old`
   for (;;) {
-    rmSync(OUT, { recursive: true, force: true })
     try {
+      if (existsSync(OUT)) renameSync(OUT, old)
       renameSync(unfinished, OUT)
       return true
     } catch (thrown) {
-      if (!['ENOTEMPTY', 'EEXIST'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
+      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
       if (builtFrom() === sources) return false
+    } finally {
+      rmSync(old, { recursive: true, force: true })
     }
   }
 }

@@ -1,6 +1,7 @@
 /** What the registry says about an operation. */
 import type { ComponentChildren } from 'preact'
 import { SeenText } from '../design/seen-text.tsx'
+import { Wide } from '../design/wide.tsx'
 import { href } from '../routes.ts'
 import { texts } from '../texts/en/explore.ts'
 import { RowView } from './results/row-view.tsx'
@@ -54,7 +55,7 @@ function Errors({ errors }: { errors: NonNullable<Entry['errors']> }) {
   return (
     <section>
       <h3>{words.errors}</h3>
-      <div class="scroll-x">
+      <Wide label={words.errors}>
         <table class="table">
           <thead>
             <tr>
@@ -81,7 +82,7 @@ function Errors({ errors }: { errors: NonNullable<Entry['errors']> }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </section>
   )
 }

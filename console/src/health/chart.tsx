@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { timeOf } from '../design/time.tsx'
+import { Wide } from '../design/wide.tsx'
 import { useMedia } from '../design/window-list.ts'
 import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/health.ts'
@@ -51,7 +52,7 @@ export function Chart({ title, times, lines, format }: ChartProps) {
       <Canvas times={times} lines={lines} format={format} utc={utc} />
       <details>
         <summary>{texts.table}</summary>
-        <div class="scroll-x">
+        <Wide label={texts.table}>
           <table class="table">
             <thead>
               <tr>
@@ -76,7 +77,7 @@ export function Chart({ title, times, lines, format }: ChartProps) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Wide>
       </details>
     </section>
   )

@@ -11,6 +11,7 @@ import { usePage } from '../shell/page.ts'
 import { texts } from '../texts/en/health.ts'
 import { Chart, type Line } from './chart.tsx'
 import './health.css'
+import { Wide } from '../design/wide.tsx'
 
 type Range = keyof typeof texts.ranges
 type SeriesName = keyof typeof texts.names
@@ -127,7 +128,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
       <header>
         <h2>{texts.nodes}</h2>
       </header>
-      <div class="scroll-x">
+      <Wide label={texts.nodes}>
         <table class="table">
           <thead>
             <tr>
@@ -155,7 +156,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </section>
   )
 }

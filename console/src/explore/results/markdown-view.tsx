@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { seenParts } from '../../design/seen-text.tsx'
+import { Wide } from '../../design/wide.tsx'
 import { texts } from '../../texts/en/explore.ts'
 import { type Block, type Inline, parseMarkdown } from './markdown.ts'
 
@@ -36,7 +37,7 @@ function drawBlock(block: Block): ComponentChildren {
     }
     case 'table':
       return (
-        <div class="scroll-x">
+        <Wide label={texts.views.table}>
           <table class="table">
             <thead>
               <tr>
@@ -55,7 +56,7 @@ function drawBlock(block: Block): ComponentChildren {
               ))}
             </tbody>
           </table>
-        </div>
+        </Wide>
       )
     case 'rule':
       return <hr />

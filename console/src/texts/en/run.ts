@@ -74,7 +74,7 @@ export const texts = {
   keepRunning: 'Keep it running',
   why: {
     label: 'Why',
-    hint: 'Required. The server keeps it with this request.',
+    hint: 'Required. It is kept in the audit trail.',
     missing: 'Write why first. The server refuses the request without a reason.',
   },
   replay: {
