@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { browser, describeWith } from '../engines/engines.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
+import { settled } from './waiting.ts'
 import { doSomeWork, someRuns, subscribeAs, TOKENS, waitingApproval, worldOptions } from './world.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
@@ -51,7 +52,7 @@ describeWith(browser, 'the console', () => {
     for (const [name, fragment] of Object.entries(screens)) {
       const token = name === 'login' ? {} : { token: TOKENS.operator }
       const page = await site.open(fragment, { colorScheme, reducedMotion: 'reduce', bypassCSP: true, ...token })
-      await page.waitForFunction('document.querySelector("main") && !document.querySelector(".skeletons, .starting")')
+      await settled(page)
       await page.evaluate(AXE)
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 800 })

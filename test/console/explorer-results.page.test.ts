@@ -27,6 +27,8 @@ const MARKDOWN = `# Title\n\n<script>${HARM}</script> ![pixel](https://other.exa
 const CSV = 'name,formula\nada,"=HYPERLINK(""https://other.example"")"\n'
 const PDF = '%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n'
 
+const PATIENT = { timeout: 10_000 }
+
 const FILES: Record<string, [type: string, bytes: string | Buffer]> = {
   html: ['text/html', HTML],
   svg: ['image/svg+xml', SVG],
@@ -225,15 +227,21 @@ describeWith(browser, 'results in the explorer', () => {
     expect(await page.locator('.code-row').count()).toBeLessThan(80)
 
     await page.getByRole('button', { name: 'Pause' }).click()
-    const paused = await count()
-    await pause(400)
-    expect(await count()).toBe(paused)
+    // What had arrived before the click may still be drawn.
+    let paused = await count()
+    const further = async () => {
+      const before = paused
+      await pause(400)
+      paused = await count()
+      return paused - before
+    }
+    await expect.poll(further, PATIENT).toBe(0)
     await page.getByRole('button', { name: 'Resume' }).click()
-    await expect.poll(count).toBeGreaterThan(paused)
+    await expect.poll(count, PATIENT).toBeGreaterThan(paused)
     await page.getByRole('button', { name: 'Stop' }).click()
 
     await page.getByText('Ended', { exact: true }).waitFor()
-    await expect.poll(() => leftAfter, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => leftAfter, PATIENT).toBe(1)
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Save frames' }).click()
     expect((await downloading).suggestedFilename()).toBe('v1-ticks.watch.jsonl')
