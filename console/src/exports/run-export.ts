@@ -26,7 +26,7 @@ export async function runExport(
     })
     return { blob, rows: download.value.rows }
   } catch (thrown) {
-    // Nobody waits for the file any more. If the server is away, the call ends by itself.
+    // The file is not wanted any more. If the server is away, the call ends by itself.
     if (signal.aborted) await run.cancel().catch(() => undefined)
     throw thrown
   }

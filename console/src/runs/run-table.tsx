@@ -20,7 +20,7 @@ const AHEAD = 30
 
 interface RunTableProps {
   list: RunList
-  /** Absent: nobody knows. */
+  /** Absent: it is not known. */
   total: number | undefined
   current: number
   selected: ReadonlySet<string> | 'all'

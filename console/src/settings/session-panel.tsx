@@ -31,7 +31,7 @@ export function SessionPanel() {
 function factsOf({ caller, scopes, mode, session, server }: WhoAmI): Fact[] {
   const words = texts.session
   return [
-    [words.caller, <span title={caller.owner}>{(caller.userId ?? caller.owner) || words.nobody}</span>],
+    [words.caller, <span title={caller.owner}>{(caller.userId ?? caller.owner) || words.localCaller}</span>],
     [words.tenant, caller.tenant],
     [words.scopes, <Scopes scopes={scopes} />],
     [words.mode, words.modes[mode]],

@@ -17,7 +17,7 @@ import { tooMany } from './sessions.ts'
 export const CALLBACK = '/console/oidc/callback'
 /** How long a person may take at the provider. */
 const PENDING_MS = 600_000
-/** For the whole node. Anybody may begin a login, and each one is stored until it is over. */
+/** For the whole node. A caller without a credential may begin a login, and each one is stored until it is over. */
 const BEGINNINGS = { capacity: 100, msPerToken: 100 }
 /** A place in the console. Anything else could lead to another site. */
 const PLACE = /^(?:#\/[\x21-\x7e]{0,2000})?$/

@@ -21,7 +21,7 @@ export const texts = {
   session: {
     title: 'Session',
     caller: 'Caller',
-    nobody: 'Local caller',
+    localCaller: 'Local caller',
     tenant: 'Tenant',
     scopes: 'Scopes',
     noScopes: 'none',
