@@ -39,6 +39,7 @@ import { NodePeers } from './peers/peers.ts'
 import { createClaim } from './queue/claim.ts'
 import { createDueRepair } from './queue/due-repair.ts'
 import { createLeases } from './queue/leases.ts'
+import { QueuedHere } from './queue/queued-here.ts'
 import { createRecords } from './records.ts'
 import { knownSchema, quoteName } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
@@ -71,6 +72,7 @@ export async function assemble(
   const about = new AboutNode()
   tellFacts(about, readFacts)
   const held = new HeldCalls()
+  const queuedHere = new QueuedHere()
   const reads = new CallReads(tables, generations, reading, now)
   const places = { reads, held, generations }
   const takeover = new Takeover({ ...places, tables, fresh, about, now, log })
@@ -95,9 +97,9 @@ export async function assemble(
     missing: (session, node) => membership.rejoin(session, node),
     fresh,
     now,
-    accepted(instance, generation) {
+    accepted({ instance, args }, generation) {
       held.took(instance, generation, null)
-      if (!held.get(instance.id)) remote.accepted(instance.id)
+      if (!held.get(instance.id)) queuedHere.add(instance, args.length)
       watchers.tell(instance)
     },
   })
@@ -121,13 +123,14 @@ export async function assemble(
     reads,
     repair,
     fresh,
+    queuedHere,
     node: () => membership.number,
     missing: (session, node) => membership.rejoin(session, node),
     newMark,
     now,
-    claimed(instance, { generation, node }) {
-      held.took(instance, generation, node)
-      changed(instance, node)
+    claimed({ instance, generation, acceptedBy }) {
+      held.took(instance, generation, acceptedBy)
+      changed(instance, acceptedBy)
     },
   })
   const channelOf = (node: number | 'all') => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
@@ -237,7 +240,11 @@ export async function assemble(
       ),
     nodes: () =>
       attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
-    accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
+    accept: (instance, more) =>
+      attempt(() => {
+        remote.accepting(instance.id)
+        return acceptance.accept(instance, more)
+      }),
     alias: (alias) => attempt(() => aliases.add(alias)),
     get: (id) => attempt(() => reads.get(id)),
     find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId)),

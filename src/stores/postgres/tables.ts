@@ -48,16 +48,23 @@ export function putDue(
   tables: Tables,
   generation: number,
   from: string,
-  { where = '', onConflict = CORRECT, unstarted = 'f.attempt = 0' } = {},
+  { where = '', onConflict = CORRECT, unstarted = 'f.attempt = 0' }: PutDue = {},
 ): string {
   return `INSERT INTO ${tables.due} (id, generation, operation, tenant, owner, due_at, expires_at, child, queued)
     SELECT f.id, ${generation}, f.operation, w.tenant, w.owner, f.due_at, f.expires_at, f.child,
       ${unstarted} AND NOT f.held
     FROM ${from} f JOIN ${tables.callers(generation)} w ON w.hash = f.caller_hash ${where}
-    ON CONFLICT (id) DO ${onConflict}`
+    ${onConflict}`
 }
 
-const CORRECT = `UPDATE SET generation = excluded.generation, due_at = excluded.due_at,
+interface PutDue {
+  where?: string
+  /** Default: the row is corrected. Without any, which takes 3 µs less, the calls must be new. */
+  onConflict?: string
+  unstarted?: string
+}
+
+const CORRECT = `ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, due_at = excluded.due_at,
   expires_at = excluded.expires_at, queued = excluded.queued`
 
 /** As an array, because a join with this table, whose size the planner cannot know, made it 20 times slower. */

@@ -12,6 +12,7 @@ import { type Generations, perGeneration } from '../generations/generations.ts'
 import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { encodeArray } from '../sql/arrays.ts'
+import { batchValues } from '../sql/batch-columns.ts'
 import type { Tables } from '../tables.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
 import type { Callers } from './callers.ts'
@@ -38,7 +39,7 @@ export interface AcceptanceParts {
   fresh: FreshCalls
   now(): number
   /** After the commit. */
-  accepted(instance: Instance, generation: number): void
+  accepted(call: Encoded, generation: number): void
 }
 
 type AcceptItem = Item<Encoded, Acceptance>
@@ -108,7 +109,7 @@ export class AcceptedCalls {
     // In the order of a unique index, so that two nodes with the same keys do not wait for each other.
     const items = [...given].sort((a, b) => (a.value.requestKey < b.value.requestKey ? -1 : 1))
     const node = this.#parts.node()
-    const { plain, patient, generation } = insertsFor(items)
+    const { plain, patient, generation } = insertsFor(items.map(callIn))
     await this.#parts.callers.write(
       session,
       generation,
@@ -190,9 +191,8 @@ export class AcceptedCalls {
   #created(items: readonly AcceptItem[], { generation, fresh: isFresh }: Insert): AcceptItem[] {
     const { accepted, fresh } = this.#parts
     for (const item of items) {
-      const { instance } = item.value
-      accepted(instance, generation)
-      if (isFresh) fresh.accepted(instance.id)
+      accepted(item.value, generation)
+      if (isFresh) fresh.accepted(item.value.instance.id)
       item.done(CREATED)
     }
     return []
@@ -218,7 +218,7 @@ export class AcceptedCalls {
 
   /** One call with further changes, in a transaction of its own. */
   async #acceptWith(session: Session, item: AcceptItem, { over, records = [] }: AcceptMore): Promise<void> {
-    const { patient, generation } = (isUsual(item.value.instance) ? this.#queued : this.#rare).insertsFor([item])
+    const { patient, generation } = (isUsual(item.value.instance) ? this.#queued : this.#rare).insertsFor([item.value])
     const { instance, requestKey: key, caller } = item.value
     const node = this.#parts.node()
     await this.#parts.callers.write(session, generation, [caller])
@@ -238,7 +238,7 @@ export class AcceptedCalls {
       if (over === undefined && !(await this.#parts.records.apply(session, records))) return refuse(RECORDS_DIFFER)
       return { commit: true, value: CREATED }
     })
-    if (decided === CREATED) this.#parts.accepted(instance, generation)
+    if (decided === CREATED) this.#parts.accepted(item.value, generation)
     settle(item, await this.#keptIn(session, decided, over))
   }
 
@@ -254,15 +254,12 @@ function settle(item: AcceptItem, result: Acceptance | Fault): void {
   else item.done(result)
 }
 
-function valuesOf(items: readonly AcceptItem[], { columns }: Insert, node: number): unknown[] {
-  const values: unknown[] = columns.map(({ type, read }) =>
-    encodeArray(
-      type,
-      items.map(({ value }) => read(value)),
-    ),
-  )
-  values.push(node)
-  return values
+function valuesOf(items: readonly AcceptItem[], { columns, agreed }: Insert, node: number): unknown[] {
+  return [...batchValues(columns, items.map(callIn), agreed), node]
+}
+
+function callIn({ value }: AcceptItem): Encoded {
+  return value
 }
 
 function lanesOf({ instance, requestKey: key, keyHash }: Encoded): string[] {
@@ -271,5 +268,5 @@ function lanesOf({ instance, requestKey: key, keyHash }: Encoded): string[] {
 
 interface Kind {
   shape: Shape<Encoded, Acceptance>
-  insertsFor(items: readonly AcceptItem[]): Inserts
+  insertsFor(calls: readonly Encoded[]): Inserts
 }

@@ -1,6 +1,7 @@
 /** The statements that insert accepted calls. `acceptance.ts` sends them. */
 import { type Statement, statement } from '../connect/session.ts'
 import { type Generations, perList } from '../generations/generations.ts'
+import { agreedGroups, batchSource } from '../sql/batch-columns.ts'
 import { dueSource, putDue, type Tables } from '../tables.ts'
 import { ALWAYS_COLUMNS, type Column, type Encoded, OPEN, OPTIONAL_COLUMNS, RARE_COLUMNS } from './rows.ts'
 
@@ -12,6 +13,8 @@ export type InsertKind = 'fresh' | 'queued' | 'rare'
 
 export interface Insert extends Statement {
   columns: readonly Column[]
+  /** The groups of columns that are sent as single values. */
+  agreed: number
   /** It inserts nothing if this is not the current one. */
   generation: number
   /** It inserts nothing if this node is taken for dead. */
@@ -29,24 +32,29 @@ export interface Inserts {
   patient: Insert
 }
 
-/** Returns the statements for a batch. Columns in which all its calls have the usual value are not sent. */
+/**
+ * Returns the statements for a batch. Columns in which all its calls have the usual value are not sent, and some others
+ * once if all calls have the same value.
+ */
 export function createInserts(tables: Tables, generations: Generations, kind: InsertKind) {
   const made = perList(generations, () => new Map<number, Inserts>())
-  return (calls: readonly { readonly value: Encoded }[]): Inserts => {
+  return (calls: readonly Encoded[]): Inserts => {
     const unusual = unusualIn(calls, kind)
-    const known = made().get(unusual)
+    const agreed = agreedGroups(ALWAYS_COLUMNS, calls)
+    const key = (agreed << OPTIONAL_COLUMNS.length) | unusual
+    const known = made().get(key)
     if (known) return known
-    const inserts = insertsOf(tables, generations, kind, unusual)
-    made().set(unusual, inserts)
+    const inserts = insertsOf(tables, generations, kind, { unusual, agreed })
+    made().set(key, inserts)
     return inserts
   }
 }
 
 /** A bit for each group of optional columns. */
-function unusualIn(calls: readonly { readonly value: Encoded }[], kind: InsertKind): number {
+function unusualIn(calls: readonly Encoded[], kind: InsertKind): number {
   let unusual = 0
   OPTIONAL_COLUMNS.forEach(({ isUsual }, group) => {
-    if (kind === 'rare' || !calls.every(({ value }) => isUsual(value, kind === 'fresh'))) unusual |= 1 << group
+    if (kind === 'rare' || !calls.every((call) => isUsual(call, kind === 'fresh'))) unusual |= 1 << group
   })
   return unusual
 }
@@ -68,7 +76,12 @@ export function isNew(tables: Tables, { current, live }: Generations, keys: Read
   return [`(${currentOf(tables)}) = ${current}`, ...absent].join(' AND ')
 }
 
-function insertsOf(tables: Tables, generations: Generations, kind: InsertKind, unusual: number): Inserts {
+function insertsOf(
+  tables: Tables,
+  generations: Generations,
+  kind: InsertKind,
+  { unusual, agreed }: { unusual: number; agreed: number },
+): Inserts {
   const generation = generations.current
   const fresh = kind === 'fresh'
   const columns: Column[] = [...ALWAYS_COLUMNS]
@@ -81,19 +94,19 @@ function insertsOf(tables: Tables, generations: Generations, kind: InsertKind, u
   if (kind === 'rare') columns.push(...RARE_COLUMNS)
   else literals.push(...RARE_COLUMNS)
   const names = columns.map(({ name }) => name)
+  const source = batchSource(columns, agreed)
   const into = [...names, ...literals.map(({ name }) => name), 'node']
   const node = `$${columns.length + 1}::integer`
   const select = [
-    ...names.map((name) => (name === 'state' ? 'u.state::"char"' : `u.${name}`)),
+    ...columns.map(({ name, from = (sent) => sent }) => from(source.valueOf(name))),
     ...literals.map(({ usual }) => usual),
     node,
   ]
-  const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
   const keys = ['request_key', 'key_hash'].filter((key) => names.includes(key))
-  const where = `WHERE ${isNew(tables, generations, Object.fromEntries(keys.map((key) => [key, arrays[names.indexOf(key)] as string])))}`
+  const where = `WHERE ${isNew(tables, generations, Object.fromEntries(keys.map((key) => [key, source.arrayOf(key)])))}`
   const head = `INSERT INTO ${tables.calls(generation)} AS c (${into.join(', ')}) SELECT ${select.join(', ')}
-    FROM unnest(${arrays.join(', ')}) AS u (${names.join(', ')})`
-  const make = (text: string): Insert => ({ ...statement(text), columns, generation, fresh })
+    FROM ${source.rows}`
+  const make = (text: string): Insert => ({ ...statement(text), columns, agreed, generation, fresh })
   if (fresh) {
     // The lock keeps others from taking over this node's calls until these are committed, and can be seen.
     const text = `WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = ${node} FOR KEY SHARE)
@@ -101,10 +114,12 @@ function insertsOf(tables: Tables, generations: Generations, kind: InsertKind, u
     return { generation, plain: make(text), patient: make(`${text} ON CONFLICT DO NOTHING RETURNING id`) }
   }
   const returned = `RETURNING c.id, c.operation, c.due_at, c.expires_at, c.attempt, c.state, ${dueSource('c')}`
-  const queued = putDue(tables, generation, 'new', { where: `WHERE f.state IN (${OPEN})` })
+  const open = { where: `WHERE f.state IN (${OPEN})` }
+  const queuedNew = putDue(tables, generation, 'new', { ...open, onConflict: '' })
+  const queued = putDue(tables, generation, 'new', open)
   return {
     generation,
-    plain: make(`WITH new AS (${head} ${where} ${returned}) ${queued}`),
+    plain: make(`WITH new AS (${head} ${where} ${returned}) ${queuedNew}`),
     patient: make(
       `WITH new AS (${head} ${where} ON CONFLICT DO NOTHING ${returned}), queued AS (${queued}) SELECT id FROM new`,
     ),

@@ -12,7 +12,7 @@ import {
 import { isTerminal, STATES, type State } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Alias } from '../../../core/ports/store.ts'
-import type { Element, ElementType } from '../sql/arrays.ts'
+import type { BatchColumn } from '../sql/batch-columns.ts'
 import { isId } from '../sql/ids.ts'
 import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
@@ -130,11 +130,10 @@ interface Fixed
     >
   > {}
 
-/** A column of an accepted call, its type, and its value. */
-export interface Column {
-  name: string
-  type: ElementType
-  read(call: Encoded): Element
+/** A column of an accepted call. */
+export interface Column extends BatchColumn<Encoded> {
+  /** From the value that is sent. Default: the value itself. */
+  from?: (sent: string) => string
 }
 
 export interface Encoded {
@@ -179,18 +178,35 @@ function encodeFixed(instance: Instance): string | null {
   return null
 }
 
+const WHO = 0
+const WHAT = 1
+
+/** A time after the call's creation. The calls of an operation differ in their times, but not in these spans. */
+function later(name: string, read: (instance: Instance) => number | undefined): Column {
+  return {
+    name,
+    type: 'int8',
+    group: WHAT,
+    read({ instance }) {
+      const time = read(instance)
+      return time === undefined ? null : time - instance.createdAt
+    },
+    from: (span) => `u.created_at + ${span}`,
+  }
+}
+
 /** The columns that differ from call to call. */
 export const ALWAYS_COLUMNS: readonly Column[] = [
   { name: 'id', type: 'uuid', read: ({ instance }) => instance.id },
   { name: 'request_key', type: 'uuid', read: (call) => call.requestKey },
-  { name: 'caller', type: 'uuid', read: (call) => call.caller.hash },
+  { name: 'caller', type: 'uuid', group: WHO, read: (call) => call.caller.hash },
   { name: 'request_id', type: 'text', read: ({ instance }) => encodeText(instance.requestId) },
-  { name: 'operation', type: 'text', read: ({ instance }) => encodeText(instance.operation) },
+  { name: 'operation', type: 'text', group: WHAT, read: ({ instance }) => encodeText(instance.operation) },
   { name: 'args', type: 'text', read: (call) => call.args },
   { name: 'created_at', type: 'int8', read: ({ instance }) => instance.createdAt },
-  { name: 'expires_at', type: 'int8', read: ({ instance }) => instance.expiresAt },
-  { name: 'keep_until', type: 'int8', read: ({ instance }) => instance.keepUntil },
-  { name: 'due_at', type: 'int8', read: ({ instance }) => instance.dueAt ?? null },
+  later('expires_at', ({ expiresAt }) => expiresAt),
+  later('keep_until', ({ keepUntil }) => keepUntil),
+  later('due_at', ({ dueAt }) => dueAt),
 ]
 
 /** A column with a value that most new calls have, as it is in a statement. */
@@ -227,7 +243,14 @@ export const OPTIONAL_COLUMNS: readonly OptionalColumns[] = [
   },
   {
     columns: [
-      { name: 'state', type: 'text', usual: quoted('accepted'), begun: quoted('pending'), read: stateOf },
+      {
+        name: 'state',
+        type: 'text',
+        usual: quoted('accepted'),
+        begun: quoted('pending'),
+        read: stateOf,
+        from: (letter) => `${letter}::"char"`,
+      },
       { name: 'attempt', type: 'int4', usual: '0', begun: '1', read: ({ instance }) => instance.attempt },
       { name: 'child', type: 'bool', usual: 'false', read: ({ instance }) => instance.lineage.length > 0 },
     ],

@@ -29,7 +29,7 @@ export interface RemoteChangesParts {
 const ASKS = '+'
 /** More calls than this are only looked up. */
 const MOST_ASKED = 10_000
-/** Callers that wait for a call most often begin to when it is accepted. */
+/** Callers that wait for a call most often begin to when it is accepted. So these are forgotten when they are many. */
 const MOST_ACCEPTED = 1_000
 
 const LOOK_EVERY_MS = 100
@@ -44,8 +44,8 @@ export class RemoteChanges {
   #ended = false
   /** The nodes that asked for hints, by the id of a call that this node runs. */
   readonly #askedFor = new Map<string, Set<number>>()
-  /** The latest calls that this node has accepted. It gets hints of their changes without asking. */
-  readonly #accepted = new Set<string>()
+  /** The latest calls that this node accepts. It gets hints of their changes without asking. */
+  #accepted = new Set<string>()
 
   constructor(parts: RemoteChangesParts) {
     this.#parts = parts
@@ -84,20 +84,23 @@ export class RemoteChanges {
     if (!this.#parts.held.get(id)) this.#askedFor.delete(id)
   }
 
-  /** This node has accepted the call. */
-  accepted(id: string): void {
+  /** This node is about to accept the call. */
+  accepting(id: string): void {
+    if (this.#accepted.size >= MOST_ACCEPTED) this.#accepted = new Set()
     this.#accepted.add(id)
-    for (const oldest of this.#accepted) {
-      if (this.#accepted.size <= MOST_ACCEPTED) return
-      this.#accepted.delete(oldest)
-    }
   }
 
   /** A watch of this call has begun. */
   begin(id: string): void {
-    const { held, hint, node } = this.#parts
-    if (!held.get(id) && !this.#accepted.has(id)) hint('all', `${ASKS}${node()} ${id}`)
+    const { held } = this.#parts
+    // A call is watched just before it is accepted, so this is asked after that.
+    if (!held.get(id) && !this.#accepted.has(id)) queueMicrotask(() => this.#askFor(id))
     this.#lookLater()
+  }
+
+  #askFor(id: string): void {
+    const { hint, node } = this.#parts
+    if (!this.#accepted.has(id)) hint('all', `${ASKS}${node()} ${id}`)
   }
 
   #lookLater(): void {

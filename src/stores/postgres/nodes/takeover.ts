@@ -60,7 +60,7 @@ export class Takeover {
       statement(`WITH found AS (
           SELECT ${columns}, ${dueSource('c')} FROM ${tables.calls(generation)} c
           WHERE id >= $2 AND node = $1 AND state IN (${OPEN})
-        ) ${putDue(tables, generation, 'found', { onConflict: 'NOTHING' })}`),
+        ) ${putDue(tables, generation, 'found', { onConflict: 'ON CONFLICT (id) DO NOTHING' })}`),
     )
     // A stream may run on another node than the one that its row names. So it waits until its lease is over.
     const free = (which: string) => (generation: number) =>

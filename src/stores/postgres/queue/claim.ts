@@ -6,20 +6,21 @@
 import type { Instance } from '../../../core/call/instance.ts'
 import { FairTurns } from '../../../core/fairness/fair-turns.ts'
 import type { Claim, Claimed } from '../../../core/ports/store.ts'
-import { PAST_OF_TAKEN } from '../calls/past.ts'
 import type { CallReads } from '../calls/reads.ts'
-import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, OPEN } from '../calls/rows.ts'
+import { type CallRow, decodeCall } from '../calls/rows.ts'
 import { SendAgain } from '../connect/failures.ts'
 import { type Session, type Statement, statement } from '../connect/session.ts'
-import { type Generations, groupBy, perGeneration } from '../generations/generations.ts'
+import { type Generations, groupBy } from '../generations/generations.ts'
 import type { FreshCalls, FreshFields } from '../nodes/fresh-calls.ts'
 import { encodeArray } from '../sql/arrays.ts'
 import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
-import { choose, createBudget, type DueCaller, keyOf, lackingIn, type Place } from './choice.ts'
+import { type Candidate, choose, createBudget, type DueCaller, keyOf, lackingIn, type Place } from './choice.ts'
 import type { DueRepair } from './due-repair.ts'
+import type { QueuedHere } from './queued-here.ts'
+import { createTakes } from './takes.ts'
 
 export interface ClaimParts {
   tables: Tables
@@ -28,6 +29,7 @@ export interface ClaimParts {
   reads: CallReads
   repair: DueRepair
   fresh: FreshCalls
+  queuedHere: QueuedHere
   /** The number of this node. */
   node(): number
   /** A statement found that this node is not among the living ones. */
@@ -35,7 +37,16 @@ export interface ClaimParts {
   newMark(): number
   now(): number
   /** After the commit. */
-  claimed(instance: Instance, row: CallRow): void
+  claimed(taken: Taken): void
+}
+
+/** A call that this node has claimed. */
+interface Taken {
+  instance: Instance
+  /** Where it is. */
+  generation: number
+  /** The node that accepted it. `null`: this one. */
+  acceptedBy: number | null
 }
 
 /** A claim as it was sent. */
@@ -63,7 +74,8 @@ const MOST_READ = 512
 const MOST_ROUNDS = 8
 
 export function createClaim(parts: ClaimParts) {
-  const { tables, claims, generations, reads, repair, fresh, node: thisNode, missing, newMark, now, claimed } = parts
+  const { tables, claims, generations, reads, repair, fresh, queuedHere, missing, newMark, now } = parts
+  const thisNode = parts.node
   const { due } = tables
   // Jumps from operation to operation and from caller to caller in the index, so that long queues cost nothing.
   const operations = `WITH RECURSIVE queues (operation) AS (
@@ -101,59 +113,29 @@ export function createClaim(parts: ClaimParts) {
     SELECT heads.id, heads.generation, mine.operation, heads.tenant, heads.owner FROM mine CROSS JOIN LATERAL (
       SELECT id, generation, tenant, owner, due_at FROM ${due} WHERE operation = mine.operation AND child AND due_at <= $2 AND expires_at > $2
       ORDER BY due_at LIMIT $3) AS heads ORDER BY heads.due_at LIMIT $3`)
-  /**
-   * The call names this node as its holder, as if it had accepted it. `removes`: its row in `due` goes. The lock on the
-   * node's row keeps others from taking over its calls meanwhile. Otherwise the row moves to the end of the lease, which
-   * makes a new entry in each of its indexes.
-   */
-  const takes = (removes: boolean) =>
-    perGeneration((generation) => {
-      const calls = tables.calls(generation)
-      const me = removes ? `me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = $5 FOR KEY SHARE), ` : ''
-      const taken = 'id = ANY (ARRAY(SELECT id FROM taken))'
-      return statement(`WITH ${me}open AS (
-        SELECT id, node FROM ${calls} WHERE id = ANY ($1::uuid[]) AND due_at <= $2 AND expires_at > $2
-          AND state IN (${OPEN}) ${removes ? 'AND EXISTS (SELECT FROM me)' : ''}
-        FOR NO KEY UPDATE SKIP LOCKED
-      ), taken AS (
-        UPDATE ${calls} c SET state = CASE c.state WHEN 's' THEN c.state ELSE 'p' END, revision = c.revision + 1,
-          attempt = c.attempt + 1, due_at = $3, mark = $4, node = $5, begun_at = $2, past = ${PAST_OF_TAKEN}
-        FROM open, ${tables.callers(generation)} k
-        WHERE c.id = open.id AND k.hash = c.caller RETURNING ${columnsOf(generation)}, open.node AS accepted_by
-      ), ${removes ? `gone AS (DELETE FROM ${due} WHERE ${taken})` : `moved AS (UPDATE ${due} SET due_at = $3, queued = false WHERE ${taken})`}
-      SELECT ${COLUMN_NAMES}, accepted_by FROM taken`)
-    })
-  const [remove, move] = [takes(true), takes(false)]
+  const { remove, removeKnown, move } = createTakes(tables)
   const membership = statement(`SELECT FROM ${tables.nodes} WHERE node = $1`)
   const turns = new FairTurns<string>()
   /** The callers with due calls at the last look. Infinite after none, because many may come at once. */
   let callersSeen = Number.POSITIVE_INFINITY
 
   async function lookFor(session: Session, names: Buffer, at: number, each: number): Promise<Look> {
-    type Row = {
-      operation: string
-      tenant: string
-      owner: string
-      id: string | null
-      generation: number
-      due_at: number
-      next_due_at: number | null
-      children: boolean
-    }
-    const { rows } = await session.query<Row>(look, [names, at, each])
+    const { rows } = await session.query<LookRow>(look, [names, at, each])
     const callers = new Map<string, DueCaller>()
-    const counts = new Map<string, number>()
     let nextDueAt: number | undefined
+    /** The calls of a caller and an operation come one after the other. */
+    let last: { operation: string; caller: DueCaller; count: number } | undefined
     for (const row of rows) {
       if (row.next_due_at !== null) nextDueAt = Math.min(nextDueAt ?? row.next_due_at, row.next_due_at)
-      if (row.id === null) continue
-      const key = keyOf(row)
-      const caller = callers.get(key) ?? { tenant: row.tenant, owner: row.owner, calls: [], cutOff: new Set() }
-      callers.set(key, caller)
-      caller.calls.push({ ...row, id: row.id })
-      const count = (counts.get(`${row.operation}\n${key}`) ?? 0) + 1
-      counts.set(`${row.operation}\n${key}`, count)
-      if (count === each) caller.cutOff.add(row.operation)
+      if (!isFound(row)) continue
+      const { operation, tenant, owner } = row
+      if (last?.operation !== operation || last.caller.tenant !== tenant || last.caller.owner !== owner) {
+        const caller = callers.get(keyOf(row)) ?? { tenant, owner, calls: [], cutOff: new Set() }
+        callers.set(keyOf(row), caller)
+        last = { operation, caller, count: 0 }
+      }
+      last.caller.calls.push(row)
+      if (++last.count === each) last.caller.cutOff.add(operation)
     }
     const found = [...callers.values()]
     for (const caller of found) caller.calls.sort((a, b) => a.due_at - b.due_at)
@@ -168,45 +150,58 @@ export function createClaim(parts: ClaimParts) {
     if (places.length === 0) return []
     const sent = { at, leaseMs: claim.leaseMs, node: thisNode(), mark: newMark() }
     const ids = places.map(({ id }) => id)
-    const rows: TakenRow[] = []
     const isLive = ({ generation }: Place) => generations.live.includes(generation)
     if (!places.every(isLive)) await generations.refresh(session)
     const live = places.filter(isLive)
     const held = new Set(live.filter((place) => fresh.claim(freshOf(place, sent))))
+    const taken: Taken[] = []
     try {
-      rows.push(
-        ...(await takeEach(
-          session,
-          live.filter((place) => !held.has(place)),
-          sent,
-          move,
-        )),
-      )
-      const removed = await takeEach(session, [...held], sent, remove)
-      rows.push(...removed)
-      if (held.size > 0 && removed.length === 0) await requireMembership(session, sent.node)
+      const others = live.filter((place) => !held.has(place))
+      const unknown = [...held].filter(({ id }) => !queuedHere.has(id))
+      const known = [...held].filter(({ id }) => queuedHere.has(id))
+      for (const row of await takeEach<TakenRow>(session, others, sent, move)) taken.push(takenOf(row))
+      for (const row of await takeEach<TakenRow>(session, unknown, sent, remove)) taken.push(takenOf(row))
+      taken.push(...(await takeKnown(session, known, sent)))
+      const got = new Set(taken.map(({ instance }) => instance.id))
+      if (held.size > 0 && ![...held].some(({ id }) => got.has(id))) await requireMembership(session, sent.node)
     } catch (thrown) {
       doubtful.push({ ids, mark: sent.mark })
       for (const { id } of held) fresh.doubt(id)
       throw thrown
     }
-    const taken = receive(rows, ids)
-    const got = new Set(taken.map(({ id }) => id))
+    const instances = receive(taken, ids)
+    const got = new Set(instances.map(({ id }) => id))
     for (const { id } of held) if (!got.has(id)) fresh.refused(id)
+    return instances
+  }
+
+  /** Takes calls that this node has put into the queue. Those that were changed since are read. */
+  async function takeKnown(session: Session, places: readonly Place[], sent: Sent): Promise<Taken[]> {
+    const rows = await takeEach<{ id: string; revision: number }>(session, places, sent, removeKnown)
+    const generationOf = new Map(places.map(({ id, generation }) => [id, generation]))
+    const taken: Taken[] = []
+    const changed: string[] = []
+    for (const { id, revision } of rows) {
+      const instance = queuedHere.take(id, { revision, dueAt: sent.at + sent.leaseMs })
+      if (instance) taken.push({ instance, generation: generationOf.get(id) as number, acceptedBy: null })
+      else changed.push(id)
+    }
+    if (changed.length > 0)
+      for (const row of (await reads.rows(session, changed)).values()) taken.push({ ...takenOf(row), acceptedBy: null })
     return taken
   }
 
-  async function takeEach(
+  async function takeEach<R>(
     session: Session,
     places: readonly Place[],
     { at, leaseMs, mark, node }: Sent,
     takeIn: (generation: number) => Statement,
-  ): Promise<TakenRow[]> {
-    const rows: TakenRow[] = []
+  ): Promise<R[]> {
+    const rows: R[] = []
     for (const [generation, group] of groupBy(places, (place) => place.generation)) {
       const list = group.map(({ id }) => id).sort()
       const values = [encodeArray('uuid', list), at, at + leaseMs, mark, node]
-      rows.push(...(await session.query<TakenRow>(takeIn(generation), values)).rows)
+      rows.push(...(await session.query<R>(takeIn(generation), values)).rows)
     }
     return rows
   }
@@ -218,15 +213,14 @@ export function createClaim(parts: ClaimParts) {
   }
 
   /** In the order of the candidates. */
-  function receive(rows: readonly TakenRow[], ids: readonly string[]): Instance[] {
-    const byId = new Map(rows.map((row) => [row.id, row]))
+  function receive(taken: readonly Taken[], ids: readonly string[]): Instance[] {
+    const byId = new Map(taken.map((each) => [each.instance.id, each]))
     return ids.flatMap((id) => {
-      const row = byId.get(id)
-      if (!row) return []
-      const instance = decodeCall(row)
-      fresh.claimed(instance)
-      claimed(instance, { ...row, node: row.accepted_by ?? row.node })
-      return [instance]
+      const each = byId.get(id)
+      if (!each) return []
+      fresh.claimed(each.instance)
+      parts.claimed(each)
+      return [each.instance]
     })
   }
 
@@ -239,7 +233,7 @@ export function createClaim(parts: ClaimParts) {
       const { ids, mark } = doubtful[0]
       const rows = [...(await reads.rows(session, ids)).values()]
       const isOurs = (row: CallRow) => row.mark === mark && row.due_at !== null && row.due_at > now()
-      found.push(...receive(rows.filter(isOurs), ids))
+      found.push(...receive(rows.filter(isOurs).map(takenOf), ids))
       doubtful.shift()
     }
     return found
@@ -307,8 +301,23 @@ export function createClaim(parts: ClaimParts) {
   return (claim: Claim): Promise<Claimed> => alone(claims, 'claim', (session) => run(session, claim))
 }
 
+/** A due call of a caller, or none, and when the caller's next call is due. */
+interface LookRow extends Omit<Candidate, 'id'> {
+  id: string | null
+  next_due_at: number | null
+  children: boolean
+}
+
+function isFound(row: LookRow): row is LookRow & Candidate {
+  return row.id !== null
+}
+
 /** `node` is this one. */
 type TakenRow = CallRow & { accepted_by?: number | null }
+
+function takenOf(row: TakenRow): Taken {
+  return { instance: decodeCall(row), generation: row.generation, acceptedBy: row.accepted_by ?? row.node }
+}
 
 function freshOf({ id, operation, tenant, owner }: Place, { at, leaseMs }: Sent): FreshFields {
   const who = { tenant: decodeText(tenant), owner: decodeText(owner) }
