@@ -68,14 +68,18 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     const lines: string[] = []
     listener.on('notification', ({ payload = '' }) => lines.push(...payload.split('\n')))
     await listener.query(`LISTEN callplane_${hash('sha256', schema.name, 'hex').slice(0, 8)}_all`)
-    const queued = sampleInstance(clock.now())
+    const [queued, early] = [sampleInstance(clock.now()), sampleInstance(clock.now())]
     await here.accept(queued)
 
     here.watch(queued.id, () => {})
+    // As the engine does it: a call that is watched is accepted in the same turn.
+    here.watch(early.id, () => {})
+    await here.accept(early)
     const change = seen(there, queued.id, ({ state }) => state === 'complete')
     await expect.poll(() => lines.filter((line) => line.endsWith(queued.id)).length).toBe(1)
     await here.advance(ending(queued, 0))
     await change
+    expect(lines.filter((line) => line.endsWith(early.id))).toEqual([])
     await listener.end()
 
     expect(lines.filter((line) => line.startsWith('+'))).toHaveLength(1)
