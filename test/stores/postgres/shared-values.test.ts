@@ -85,14 +85,12 @@ describeWith(postgresServer, 'calls of one batch', () => {
     // This one has another revision than the others.
     const [reporting] = calls as [Instance]
     await store.progress({ id: reporting.id, attempt: 1 }, { fraction: 0.5 })
-    const entry = (outcome: string) => ({ verdict: 'allow', backend: 'handler', outcome }) as Change['audit']
-    const audits = [entry('complete'), entry('complete'), undefined, entry('other'), undefined, entry('complete')]
+    const rules = ['first', 'first', 'second', 'first', 'first', 'second']
+    const audit = (rule: string) =>
+      ({ verdict: 'allow', rule, backend: 'handler', attempts: 1, outcome: 'complete' }) as const
 
     const ended = await Promise.all(
-      calls.map((call, at) => {
-        const audit = audits[at]
-        return store.advance({ ...ending(call, at), ...(audit && { audit }) })
-      }),
+      calls.map((call, at) => store.advance({ ...ending(call, at), audit: audit(rules[at] ?? '') })),
     )
 
     const stored = await Promise.all(calls.map(({ id }) => store.get(id)))
@@ -100,6 +98,8 @@ describeWith(postgresServer, 'calls of one batch', () => {
     expect(stored.map((call) => call?.outcome)).toEqual(calls.map((_, value) => ({ kind: 'result', value })))
     expect(stored.map((call) => call?.revision)).toEqual([3, 2, 2, 2, 2, 2])
     expect(ended.map((each) => each.applied && each.instance)).toEqual(stored)
+    const trail = await store.audit.list({ tenant: 'main', limit: 10 })
+    expect(calls.map((call) => trail.find(({ id }) => id === call.id)?.rule)).toEqual(rules)
   })
 
   test('are claimed by the node that has queued them as another node would read them', async () => {
