@@ -15,10 +15,10 @@ import { encodeArray } from '../sql/arrays.ts'
 import { batchValues } from '../sql/batch-columns.ts'
 import type { Tables } from '../tables.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
+import { type Encoded, encodeCall, isUsual } from './accepted-columns.ts'
 import type { Callers } from './callers.ts'
 import { createInserts, currentOf, type Insert, type InsertKind, type Inserts } from './inserts.ts'
 import type { CallReads } from './reads.ts'
-import { type Encoded, encodeCall, isUsual } from './rows.ts'
 import { YieldedIds } from './yielded-ids.ts'
 
 const CREATED: Created = { kind: 'created' }

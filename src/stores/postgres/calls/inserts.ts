@@ -3,7 +3,8 @@ import { type Statement, statement } from '../connect/session.ts'
 import { type Generations, perList } from '../generations/generations.ts'
 import { agreedGroups, batchSource } from '../sql/batch-columns.ts'
 import { dueSource, putDue, type Tables } from '../tables.ts'
-import { ALWAYS_COLUMNS, type Column, type Encoded, OPEN, OPTIONAL_COLUMNS, RARE_COLUMNS } from './rows.ts'
+import { ALWAYS_COLUMNS, type Column, type Encoded, OPTIONAL_COLUMNS, RARE_COLUMNS } from './accepted-columns.ts'
+import { OPEN } from './rows.ts'
 
 /**
  * `fresh`: this node starts the call at once, and it gets no row in `due`. `queued`: a new call that waits. `rare`: a
