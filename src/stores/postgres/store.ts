@@ -98,8 +98,7 @@ export async function assemble(
     fresh,
     now,
     accepted({ instance, args }, generation) {
-      held.took(instance, generation, null)
-      if (!held.get(instance.id)) queuedHere.add(instance, args.length)
+      if (!held.took(instance, generation, null)) queuedHere.add(instance, args.length)
       watchers.tell(instance)
     },
   })
@@ -242,7 +241,8 @@ export async function assemble(
       attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
     accept: (instance, more) =>
       attempt(() => {
-        remote.accepting(instance.id)
+        // A call that starts at once is watched when it is held here.
+        if (instance.attempt === instance.settled) remote.accepting(instance.id)
         return acceptance.accept(instance, more)
       }),
     alias: (alias) => attempt(() => aliases.add(alias)),

@@ -29,9 +29,11 @@ export class HeldCalls {
     return this.#byId.keys()
   }
 
-  /** This node has accepted the call with a lease, or claimed it. */
-  took(instance: Instance, generation: number, node: number | null): void {
-    if (isRun(instance)) this.#byId.set(instance.id, { instance, generation, node })
+  /** This node has accepted or claimed the call. False if it does not run the call. */
+  took(instance: Instance, generation: number, node: number | null): boolean {
+    if (!isRun(instance)) return false
+    this.#byId.set(instance.id, { instance, generation, node })
+    return true
   }
 
   ended(id: string): void {

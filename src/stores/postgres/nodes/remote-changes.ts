@@ -54,7 +54,7 @@ export class RemoteChanges {
   /** This node has changed a call that `node` accepted. */
   changedHere({ id, state }: Instance, node: number | null): void {
     if (node !== null && node !== this.#parts.node()) this.#parts.hint(node, id)
-    const asked = this.#askedFor.get(id)
+    const asked = this.#askedFor.size === 0 ? undefined : this.#askedFor.get(id)
     if (!asked) return
     for (const other of asked) if (other !== node) this.#parts.hint(other, id)
     if (isTerminal(state)) this.#askedFor.delete(id)

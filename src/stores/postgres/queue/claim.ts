@@ -17,8 +17,9 @@ import { decodeText, encodeText } from '../sql/plain-text.ts'
 import type { Tables } from '../tables.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
-import { type Candidate, choose, createBudget, type DueCaller, keyOf, lackingIn, type Place } from './choice.ts'
+import { choose, createBudget, lackingIn, type Place } from './choice.ts'
 import type { DueRepair } from './due-repair.ts'
+import { createLook, type Look } from './look.ts'
 import type { QueuedHere } from './queued-here.ts'
 import { createTakes } from './takes.ts'
 
@@ -57,13 +58,6 @@ interface Sent {
   mark: number
 }
 
-interface Look {
-  callers: DueCaller[]
-  nextDueAt: number | undefined
-  /** Some calls may be children, which go first. */
-  children: boolean
-}
-
 /**
  * How many calls of a caller and an operation are read first. Small, for many callers with one call each. Each further
  * read is larger.
@@ -76,73 +70,17 @@ const MOST_ROUNDS = 8
 export function createClaim(parts: ClaimParts) {
   const { tables, claims, generations, reads, repair, fresh, queuedHere, missing, newMark, now } = parts
   const thisNode = parts.node
-  const { due } = tables
-  // Jumps from operation to operation and from caller to caller in the index, so that long queues cost nothing.
-  const operations = `WITH RECURSIVE queues (operation) AS (
-      SELECT (SELECT min(operation) FROM ${due} WHERE due_at IS NOT NULL)
-      UNION ALL
-      SELECT (SELECT min(operation) FROM ${due} WHERE due_at IS NOT NULL AND operation > queues.operation)
-      FROM queues WHERE queues.operation IS NOT NULL
-    ), mine AS MATERIALIZED (
-      SELECT operation FROM queues WHERE operation = ANY ($1::text[])
-    )`
-  const look = statement(`${operations}, pairs (operation, tenant, owner) AS (
-      SELECT mine.operation, first.tenant, first.owner FROM mine CROSS JOIN LATERAL (
-        SELECT tenant, owner FROM ${due} WHERE operation = mine.operation AND due_at IS NOT NULL
-        ORDER BY tenant, owner LIMIT 1) AS first
-      UNION ALL
-      SELECT pairs.operation, later.tenant, later.owner FROM pairs CROSS JOIN LATERAL (
-        SELECT tenant, owner FROM ${due} WHERE operation = pairs.operation AND due_at IS NOT NULL
-          AND (tenant, owner) > (pairs.tenant, pairs.owner) ORDER BY tenant, owner LIMIT 1) AS later
-    )
-    SELECT pairs.operation, pairs.tenant, pairs.owner, heads.id, heads.generation, heads.due_at,
-      later.due_at AS next_due_at, (SELECT EXISTS (SELECT FROM ${due} WHERE child AND due_at IS NOT NULL)) AS children
-    FROM pairs
-    LEFT JOIN LATERAL (
-      SELECT id, generation, due_at FROM ${due} WHERE operation = pairs.operation AND tenant = pairs.tenant AND owner = pairs.owner
-        AND due_at <= $2 AND expires_at > $2 ORDER BY due_at LIMIT $3) AS heads ON true
-    LEFT JOIN LATERAL (
-      SELECT due_at FROM ${due} WHERE operation = pairs.operation AND tenant = pairs.tenant AND owner = pairs.owner
-        AND due_at > $2 AND expires_at > $2 ORDER BY due_at LIMIT 1) AS later ON true`)
-  const children = statement(`WITH RECURSIVE queues (operation) AS (
-      SELECT (SELECT min(operation) FROM ${due} WHERE child AND due_at IS NOT NULL)
-      UNION ALL
-      SELECT (SELECT min(operation) FROM ${due} WHERE child AND due_at IS NOT NULL AND operation > queues.operation)
-      FROM queues WHERE queues.operation IS NOT NULL
-    ), mine AS MATERIALIZED (SELECT operation FROM queues WHERE operation = ANY ($1::text[]))
-    SELECT heads.id, heads.generation, mine.operation, heads.tenant, heads.owner FROM mine CROSS JOIN LATERAL (
-      SELECT id, generation, tenant, owner, due_at FROM ${due} WHERE operation = mine.operation AND child AND due_at <= $2 AND expires_at > $2
-      ORDER BY due_at LIMIT $3) AS heads ORDER BY heads.due_at LIMIT $3`)
+  const { lookFor, childrenOf } = createLook(tables)
   const { remove, removeKnown, move } = createTakes(tables)
   const membership = statement(`SELECT FROM ${tables.nodes} WHERE node = $1`)
   const turns = new FairTurns<string>()
   /** The callers with due calls at the last look. Infinite after none, because many may come at once. */
   let callersSeen = Number.POSITIVE_INFINITY
 
-  async function lookFor(session: Session, names: Buffer, at: number, each: number): Promise<Look> {
-    const { rows } = await session.query<LookRow>(look, [names, at, each])
-    const callers = new Map<string, DueCaller>()
-    let nextDueAt: number | undefined
-    /** The calls of a caller and an operation come one after the other. */
-    let last: { operation: string; caller: DueCaller; count: number } | undefined
-    for (const row of rows) {
-      if (row.next_due_at !== null) nextDueAt = Math.min(nextDueAt ?? row.next_due_at, row.next_due_at)
-      if (!isFound(row)) continue
-      const { operation, tenant, owner } = row
-      if (last?.operation !== operation || last.caller.tenant !== tenant || last.caller.owner !== owner) {
-        const caller = callers.get(keyOf(row)) ?? { tenant, owner, calls: [], cutOff: new Set() }
-        callers.set(keyOf(row), caller)
-        last = { operation, caller, count: 0 }
-      }
-      last.caller.calls.push(row)
-      if (++last.count === each) last.caller.cutOff.add(operation)
-    }
-    const found = [...callers.values()]
-    for (const caller of found) caller.calls.sort((a, b) => a.due_at - b.due_at)
-    // New callers join in the order of their first calls.
-    found.sort((a, b) => firstDue(a) - firstDue(b))
-    callersSeen = found.length || Number.POSITIVE_INFINITY
-    return { callers: found, nextDueAt, children: rows[0]?.children ?? false }
+  async function lookAgain(session: Session, names: Buffer, at: number, each: number): Promise<Look> {
+    const seen = await lookFor(session, names, at, each)
+    callersSeen = seen.callers.length || Number.POSITIVE_INFINITY
+    return seen
   }
 
   /** Takes those candidates that are still due. Others may have taken some of them. */
@@ -249,7 +187,7 @@ export function createClaim(parts: ClaimParts) {
     const instances = await resolveDoubts(session)
     const names = encodeArray('text', claim.operations.map(encodeText))
     const first = firstRead(claim.limit)
-    let seen = claim.onlyChildren ? undefined : await lookFor(session, names, at, first)
+    let seen = claim.onlyChildren ? undefined : await lookAgain(session, names, at, first)
     // Usually nothing is due. Then this is the only statement of the claim.
     if (seen?.callers.length === 0 && instances.length === 0) return { instances, ...optional(seen.nextDueAt) }
     const waitedFor = seen?.children === false ? [] : await childrenOf(session, names, at, claim.limit)
@@ -261,7 +199,7 @@ export function createClaim(parts: ClaimParts) {
     let lacking: Claimed['lacking']
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
       if (!seen || round > 0 || waitedFor.length > 0)
-        seen = await lookFor(session, names, at, Math.min(first * 4 ** round, MOST_READ))
+        seen = await lookAgain(session, names, at, Math.min(first * 4 ** round, MOST_READ))
       const chosen = choose(turns, seen.callers, claim.limit - instances.length, budget)
       const taken = await takeAll(session, chosen.calls, at, claim)
       budget.confirm(taken)
@@ -274,10 +212,6 @@ export function createClaim(parts: ClaimParts) {
     }
     const nextDueAt = leftAt ?? (await nextDue(session, names, at, seen, instances.length > 0 && at + claim.leaseMs))
     return { instances, ...optional(nextDueAt), ...(lacking && { lacking }) }
-  }
-
-  async function childrenOf(session: Session, names: Buffer, at: number, limit: number): Promise<readonly Place[]> {
-    return (await session.query<Place>(children, [names, at, limit])).rows
   }
 
   /** `leasedUntil` is when the calls handed out are due again. */
@@ -301,17 +235,6 @@ export function createClaim(parts: ClaimParts) {
   return (claim: Claim): Promise<Claimed> => alone(claims, 'claim', (session) => run(session, claim))
 }
 
-/** A due call of a caller, or none, and when the caller's next call is due. */
-interface LookRow extends Omit<Candidate, 'id'> {
-  id: string | null
-  next_due_at: number | null
-  children: boolean
-}
-
-function isFound(row: LookRow): row is LookRow & Candidate {
-  return row.id !== null
-}
-
 /** `node` is this one. */
 type TakenRow = CallRow & { accepted_by?: number | null }
 
@@ -325,7 +248,3 @@ function freshOf({ id, operation, tenant, owner }: Place, { at, leaseMs }: Sent)
 }
 
 const optional = (nextDueAt: number | undefined) => (nextDueAt === undefined ? {} : { nextDueAt })
-
-function firstDue({ calls }: DueCaller): number {
-  return calls[0]?.due_at ?? 0
-}
