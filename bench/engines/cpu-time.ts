@@ -1,4 +1,4 @@
-/** CPU time of a process that is not our child. Only Linux reports it, in hundredths of a second. */
+/** CPU time of a process that is not our child, and of the whole machine. Only Linux reports it, in hundredths of a second. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 const TICK_US = 10_000
@@ -27,4 +27,15 @@ function readStat(pid: number): { parent: number; ownUs: number; endedUs: number
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const ticks = (at: number) => Number(fields[at]) * TICK_US
   return { parent: Number(fields[1]), ownUs: ticks(11) + ticks(12), endedUs: ticks(13) + ticks(14) }
+}
+
+/** CPU time of the whole machine, with what the kernel does outside of processes and what the host takes away. */
+export function machineCpuUs(): number {
+  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
+  const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0, stolen = 0] = line
+    .trim()
+    .split(/ +/)
+    .slice(1)
+    .map(Number)
+  return (user + nice + system + interrupts + softInterrupts + stolen) * TICK_US
 }

@@ -3,6 +3,7 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PacedJobs, PacedRun } from '../contenders/durable-jobs.ts'
+import { machineCpuUs } from '../engines/cpu-time.ts'
 import type { PostgresServer } from '../engines/debian-postgres.ts'
 import type { Host } from '../processes.ts'
 import { summarise } from '../statistics.ts'
@@ -75,7 +76,9 @@ export async function calibrate(settings: Settings): Promise<Measured | undefine
 async function run(host: Host, server: PostgresServer, submitters: number, share: number) {
   const jobs = Math.ceil(submitters * (submitters < 16 ? 600 : 150) * share)
   const before = await statementsOf(server)
+  const machineUs = machineCpuUs()
   const sample: PostgresSample = await runJobs([host], server, { jobs, submitters })
+  const machine = (machineCpuUs() - machineUs) / jobs
   const statements = (await statementsOf(server)) - before
   const { perSecond, cpuUs, engineUs, walBytes } = sample
   const level = {
@@ -84,6 +87,7 @@ async function run(host: Host, server: PostgresServer, submitters: number, share
     batch: (2 * jobs) / statements,
     nodeUs: cpuUs,
     postgresUs: engineUs,
+    kernelUs: Math.max(0, machine - cpuUs - engineUs),
     walBytes,
   }
   return { level, jobs }
@@ -109,6 +113,7 @@ function medianLevel(submitters: number, levels: readonly Level[]): Level {
     batch: median(({ batch }) => batch),
     nodeUs: median(({ nodeUs }) => nodeUs),
     postgresUs: median(({ postgresUs }) => postgresUs),
+    kernelUs: median(({ kernelUs }) => kernelUs),
     walBytes: median(({ walBytes }) => walBytes),
   }
 }

@@ -105,13 +105,16 @@ export class Cell {
   /** One statement with its commit, from the node and back. */
   execute(calls: number, done: () => void): void {
     const { networkUs } = this.#shape
-    const { postgres, wal } = this.#costs
+    const { postgres, kernel, wal } = this.#costs
     this.batches++
     this.batchedCalls += calls
-    const run = () =>
+    const run = () => {
       this.postgres.run(costOfBatch(postgres, calls), () =>
         this.log.commit(costOfBatch(wal, calls), () => this.#timeline.after(networkUs, done)),
       )
+      // No caller waits for it, but it takes a core.
+      this.postgres.run(costOfBatch(kernel, calls), () => {})
+    }
     this.#timeline.after(networkUs, () => {
       if (this.#down) this.#down.push(run)
       else run()

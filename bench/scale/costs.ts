@@ -11,6 +11,8 @@ export interface Costs {
   node: Cost
   /** CPU time of all processes of Postgres, in µs. */
   postgres: Cost
+  /** CPU time that the machine spends on both beyond their processes, in µs: network, disk and log, in the kernel. */
+  kernel: Cost
   /** Bytes in Postgres's log. */
   wal: Cost
   /** The time of one flush of the log's disk, in µs. */
@@ -22,6 +24,7 @@ export interface MeasuredCosts {
   batch: number
   nodeUs: number
   postgresUs: number
+  kernelUs: number
   walBytes: number
 }
 
@@ -37,6 +40,7 @@ export function fitCosts(measured: readonly MeasuredCosts[], flushUs: number): C
   return {
     node: fit(({ nodeUs }) => nodeUs),
     postgres: fit(({ postgresUs }) => postgresUs),
+    kernel: fit(({ kernelUs }) => kernelUs),
     wal: fit(({ walBytes }) => walBytes),
     flushUs,
   }
@@ -49,7 +53,7 @@ export function fitCosts(measured: readonly MeasuredCosts[], flushUs: number): C
 export function fitCost(points: readonly (readonly [size: number, cost: number])[]): Cost {
   let [weights, x, y, xx, xy] = [0, 0, 0, 0, 0]
   for (const [size, cost] of points) {
-    const weight = 1 / cost ** 2
+    const weight = 1 / Math.max(cost, 0.1) ** 2
     const share = BATCHES_OF_A_CALL / size
     weights += weight
     x += weight * share

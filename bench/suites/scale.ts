@@ -50,7 +50,7 @@ function costRows({ build, levels, checks, flushUs, diskBytes }: Measured, costs
   return [
     ...[...levels, ...checks]
       .toSorted((a, b) => a.submitters - b.submitters)
-      .map(({ submitters, batch, nodeUs, postgresUs, walBytes }) => ({
+      .map(({ submitters, batch, nodeUs, postgresUs, kernelUs, walBytes }) => ({
         suite: 'scale costs',
         contender: `measured, ${submitters} submitters`,
         engine: build,
@@ -58,6 +58,7 @@ function costRows({ build, levels, checks, flushUs, diskBytes }: Measured, costs
           'calls a batch': batch,
           'µs of the node': nodeUs,
           'µs of Postgres': postgresUs,
+          'µs of the kernel': kernelUs,
           'bytes of WAL': Math.round(walBytes),
         },
       })),
@@ -68,6 +69,7 @@ function costRows({ build, levels, checks, flushUs, diskBytes }: Measured, costs
       figures: {
         ...shown(costs.node, 'µs of the node'),
         ...shown(costs.postgres, 'µs of Postgres'),
+        ...shown(costs.kernel, 'µs of the kernel'),
         ...shown(costs.wal, 'bytes of WAL'),
         'µs a flush': flushUs,
         'bytes on disk a call': Math.round(diskBytes),

@@ -12,6 +12,7 @@ import { createRandom } from '../../bench/statistics.ts'
 const costs = {
   node: { call: 40, batch: 60 },
   postgres: { call: 25, batch: 150 },
+  kernel: { call: 0, batch: 0 },
   wal: { call: 800, batch: 150 },
   flushUs: 300,
 }
@@ -73,6 +74,19 @@ test('more submitters make larger batches, and a call costs less', () => {
   expect(few.batch).toBeLessThan(4)
   expect(many.batch).toBeGreaterThan(32)
   expect(many.postgresBusy / many.perSecond).toBeLessThan(few.postgresBusy / few.perSecond / 3)
+})
+
+test('what the kernel does for a call takes cores of the database, and is not waited for', () => {
+  const busy = { ...costs, kernel: { call: 20, batch: 0 } }
+  const small = { ...shape, postgresCores: 1 }
+
+  expect(simulateSubmitters(busy, small, 512, 0.2).perSecond).toBeLessThan(
+    simulateSubmitters(costs, small, 512, 0.2).perSecond * 0.8,
+  )
+  expect(simulateArrivals(busy, shape, 1_000, 0.5, createRandom(1)).p50Ms).toBeCloseTo(
+    simulateArrivals(costs, shape, 1_000, 0.5, createRandom(1)).p50Ms,
+    1,
+  )
 })
 
 test('a cell ends the calls that arrive, as long as its nodes keep up', () => {
