@@ -181,11 +181,12 @@ export async function serve<App>(
     stopping = worker.stop(graceMs)
     mcp.close()
     await lateReplies.stop()
-    await running.changes.stop()
+    running.changes.release()
     await Promise.all([stopping, carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)
     await maintenance.stop()
+    await running.changes.stop()
     await own.announcements?.stop()
     processReadings[Symbol.dispose]()
     cells?.close()

@@ -1,7 +1,7 @@
 /**
  * Tells waiting operators of changes. It listens only while an operator waits, or while another node says that one
- * waits there, so that it costs nothing otherwise. It keeps the last changes, for those who come back for more. It is a
- * hint: an operator who misses changes is told to look again.
+ * waits there, so that it costs nothing otherwise. It keeps the last changes, for those who come back for more. An
+ * operator who may have missed changes is told so, always, and then reads the lists again.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
@@ -62,16 +62,21 @@ export class ChangeFeed {
   readonly #waiting = new Map<string, Set<Waiter>>()
   /** The last state of each call that was told, so that changes of leases and progress are not told. */
   readonly #told = new Map<string, string>()
+  /** All changes after the one with the number `#goneSeq`. Their numbers follow each other. */
   #entries: Entry[] = []
   #seq = 0
+  /** Up to this number, and up to this time, changes may be missing. */
+  #goneSeq = 0
+  #goneAt = Number.NEGATIVE_INFINITY
   #waiters = 0
-  #listeningSince = 0
   #stopListening: (() => void) | undefined
   #cancelLinger = () => {}
   /** Called with every change of this process. */
   onNoted: ((noted: Noted) => void) | undefined
   /** Called when an operator waits. The wait begins once its promise has settled. */
   onWanted: (() => Promise<void> | undefined) | undefined
+  /** Up to this time all changes of other processes are here. Absent: there are no other processes. */
+  completeUntil: (() => number) | undefined
 
   constructor(parts: ChangeFeedParts) {
     this.#parts = parts
@@ -87,7 +92,7 @@ export class ChangeFeed {
     this.#cancelLinger()
     this.#cancelLinger = clock.schedule(LINGER_MS, () => this.#rest())
     if (this.#stopListening) return
-    this.#listeningSince = clock.now()
+    this.lose()
     const stops = [
       store.listen((instance) => this.#callChanged(instance)),
       approvals.listen((approval) => this.#noteHere(approvalChanged(approval, clock.now()))),
@@ -103,12 +108,16 @@ export class ChangeFeed {
   }
 
   /** Requests that wait are answered at once. */
-  stop(): void {
+  release(): void {
     for (const waiting of this.#waiting.values()) for (const { end } of waiting) end()
+  }
+
+  stop(): void {
+    this.lose()
+    this.release()
     this.#cancelLinger()
     this.#stopListening?.()
     this.#stopListening = undefined
-    this.#entries = []
     this.#told.clear()
   }
 
@@ -127,61 +136,76 @@ export class ChangeFeed {
     this.onNoted?.(noted)
   }
 
+  /** Changes before this may be missing. Every operator who was told less than this is told to look again. */
+  lose(): void {
+    // A number of its own, so that a cursor from before differs.
+    this.#goneSeq = ++this.#seq
+    this.#goneAt = this.#parts.clock.now()
+    this.#entries = []
+    for (const waiting of this.#waiting.values()) for (const { wake } of waiting) wake()
+  }
+
   /** A change of this process or of another one. */
   note(noted: Noted): void {
     this.#entries.push({ seq: ++this.#seq, arrivedAt: this.#parts.clock.now(), noted })
     // Removing many at once is cheaper than one each time.
-    if (this.#entries.length > 2 * MOST_KEPT) this.#entries = this.#entries.slice(-MOST_KEPT)
+    if (this.#entries.length > 2 * MOST_KEPT) {
+      const gone = this.#entries.at(-MOST_KEPT - 1) as Entry
+      this.#goneSeq = gone.seq
+      this.#goneAt = gone.arrivedAt
+      this.#entries = this.#entries.slice(-MOST_KEPT)
+    }
     for (const { asked, wake } of this.#waiting.get(noted.tenant) ?? []) if (asked.passes(noted)) wake()
   }
 
   async wait(asked: Asked): Promise<Heard> {
     this.listen()
     await this.onWanted?.()
-    const { seq, reset } = this.#placeOf(asked.after)
-    if (reset) return { events: [], next: this.#cursor(this.#seq), reset: true }
+    const seq = this.#placeOf(asked.after)
+    if (seq === undefined) return this.#lookAgain()
     const already = this.#since(seq, asked)
-    if (already.events.length > 0 || asked.waitMs <= 0) return already
+    if (already.events.length > 0 || already.reset || asked.waitMs <= 0) return already
     await this.#untilChanged(asked)
     return this.#since(seq, asked)
   }
 
-  /** A cursor of another process stands for a time. Some changes may then be told twice. */
-  #placeOf(after: string | undefined): { seq: number; reset?: true } {
-    if (after === undefined) return { seq: this.#seq }
+  /** `undefined` if changes may have been missed. A cursor of another process stands for a time. */
+  #placeOf(after: string | undefined): number | undefined {
+    if (after === undefined) return this.#seq
     const [node, number = '', time = ''] = after.split('.')
-    const at = Number(time)
-    if (!Number.isSafeInteger(at)) return { seq: 0, reset: true }
-    const oldest = this.#entries[0]?.seq ?? this.#seq + 1
     if (node === this.#parts.node) {
       const seq = Number(number)
-      const isKnown = seq >= oldest - 1 && seq <= this.#seq && at >= this.#listeningSince
-      return isKnown ? { seq } : { seq: 0, reset: true }
+      return seq >= this.#goneSeq && seq <= this.#seq ? seq : undefined
     }
-    if (at < this.#listeningSince) return { seq: 0, reset: true }
-    const first = this.#entries.find(({ arrivedAt }) => arrivedAt >= at - LATE_MS)
-    return { seq: (first?.seq ?? this.#seq + 1) - 1 }
+    // Within this time, the two processes may have heard of changes in another order. Some are then told twice.
+    const from = Number(time) - LATE_MS
+    if (!Number.isSafeInteger(from) || from <= this.#goneAt) return undefined
+    const first = this.#entries.find(({ arrivedAt }) => arrivedAt >= from)
+    return first ? first.seq - 1 : this.#seq
   }
 
   #since(seq: number, { tenant, passes }: Asked): Heard {
+    if (seq < this.#goneSeq) return this.#lookAgain()
     const events: Noted[] = []
-    let last = this.#seq
-    const first = this.#entries[0]?.seq ?? 0
-    // While it waited, so many changes came that the oldest of them are gone.
-    if (first > seq + 1) return { events, next: this.#cursor(last), reset: true }
-    for (let at = Math.max(0, seq + 1 - first); at < this.#entries.length; at++) {
-      const { noted, seq: number } = this.#entries[at] as Entry
+    for (let at = seq - this.#goneSeq; at < this.#entries.length; at++) {
+      const { noted, seq: last, arrivedAt } = this.#entries[at] as Entry
       if (noted.tenant !== tenant || !passes(noted)) continue
       events.push(noted)
-      if (events.length < MOST_EVENTS) continue
-      last = number
-      break
+      if (events.length >= MOST_EVENTS) return { events, next: this.#cursor(last, arrivedAt) }
     }
-    return { events, next: this.#cursor(last) }
+    return { events, next: this.#cursor(this.#seq) }
   }
 
-  #cursor(seq: number): string {
-    return `${this.#parts.node}.${seq}.${this.#parts.clock.now()}`
+  /** What has come since the loss is told next. If it is much, the lists have it already when they are read again. */
+  #lookAgain(): Heard {
+    const isMuch = this.#entries.length > MOST_EVENTS
+    const next = isMuch ? this.#cursor(this.#seq) : this.#cursor(this.#goneSeq, this.#goneAt)
+    return { events: [], next, reset: true }
+  }
+
+  /** `at`: when the change with this number arrived. Other processes go by the time. */
+  #cursor(seq: number, at = this.#parts.clock.now()): string {
+    return `${this.#parts.node}.${seq}.${Math.min(at, this.completeUntil?.() ?? at)}`
   }
 
   async #untilChanged(asked: Asked): Promise<void> {
