@@ -64,3 +64,41 @@ test('if the changes of others displace those of an operator who waits, it is to
   feed.note(noted('main', 'next'))
   expect((await wait(heard.next)).events).toMatchObject([{ id: 'next' }])
 })
+
+test('a loss wakes an operator who waits, and what comes after it is told next', async () => {
+  const { clock, feed, wait } = openFeed()
+  const waiting = wait()
+  await settled()
+
+  feed.lose()
+  feed.note(noted('main', 'after'))
+  clock.advance(1_000)
+  const heard = await waiting
+
+  expect(heard).toMatchObject({ events: [], reset: true })
+  expect((await wait(heard.next)).events).toMatchObject([{ id: 'after' }])
+})
+
+test('the cursor of another process leads to a reset if changes since then are gone', async () => {
+  const { clock, feed, wait } = openFeed()
+  feed.listen()
+  clock.advance(10_000)
+  const cursor = `there.1.${clock.now()}`
+  feed.note(noted('main', 'gone'))
+  for (let n = 0; n < 10_000; n++) feed.note(noted('other', `id-${n}`))
+
+  expect(await wait(cursor)).toMatchObject({ events: [], reset: true })
+})
+
+test('the cursor of another process leads to a reset if this one has only just begun to listen', async () => {
+  const { clock, feed, wait } = openFeed()
+  feed.listen()
+  clock.advance(1_000)
+  const soon = `there.1.${clock.now()}`
+  clock.advance(10_000)
+  const later = `there.1.${clock.now()}`
+  feed.note(noted('main', 'known'))
+
+  expect(await wait(soon)).toMatchObject({ reset: true })
+  expect((await wait(later)).events).toMatchObject([{ id: 'known' }])
+})

@@ -97,7 +97,6 @@ export class SharedChanges {
 
   /** Changes from then on are heard. Operators who were told of earlier ones are told to look again. */
   async #begin(): Promise<void> {
-    this.#reader.rest()
     this.#collect()
     await Promise.all([this.#pass(), this.#tellOthers(this.#parts.node)])
     this.#later(PASS_MS)
