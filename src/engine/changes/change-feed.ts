@@ -9,6 +9,7 @@ import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Approval } from '../wait/approvals.ts'
 import { approvalChanged, callChanged, type Noted } from './change.ts'
+import { ChangeRing, type Heard } from './change-ring.ts'
 
 export interface ChangeFeedParts {
   clock: Clock
@@ -28,46 +29,31 @@ export interface Asked {
   signal: AbortSignal
 }
 
-export interface Heard {
-  events: Noted[]
-  next: string
-  /** Changes may have been missed. */
-  reset?: true
-}
-
-const MOST_KEPT = 5_000
-const MOST_EVENTS = 200
+/** So many calls are remembered with their last state. */
+const MOST_TOLD = 5_000
 const MOST_WAITING = 10_000
 /** Changes of one moment are told together. */
 const GATHER_MS = 50
 /** It goes on listening for this long after the last wait. */
 const LINGER_MS = 60_000
-/** How much later a change of another node can arrive. */
-const LATE_MS = 5_000
-
-interface Entry {
-  seq: number
-  arrivedAt: number
-  noted: Noted
-}
-
 interface Waiter {
   asked: Asked
   wake: () => void
   end: () => void
 }
 
+/** The changes of a tenant, and those who wait for them. It exists while its operators ask. */
+interface Desk {
+  ring: ChangeRing
+  waiting: Set<Waiter>
+  askedAt: number
+}
+
 export class ChangeFeed {
   readonly #parts: ChangeFeedParts
-  readonly #waiting = new Map<string, Set<Waiter>>()
+  readonly #desks = new Map<string, Desk>()
   /** The last state of each call that was told, so that changes of leases and progress are not told. */
   readonly #told = new Map<string, string>()
-  /** All changes after the one with the number `#goneSeq`. Their numbers follow each other. */
-  #entries: Entry[] = []
-  #seq = 0
-  /** Up to this number, and up to this time, changes may be missing. */
-  #goneSeq = 0
-  #goneAt = Number.NEGATIVE_INFINITY
   #waiters = 0
   #stopListening: (() => void) | undefined
   #cancelLinger = () => {}
@@ -109,12 +95,13 @@ export class ChangeFeed {
 
   /** Requests that wait are answered at once. */
   release(): void {
-    for (const waiting of this.#waiting.values()) for (const { end } of waiting) end()
+    for (const { waiting } of this.#desks.values()) for (const { end } of waiting) end()
   }
 
   stop(): void {
     this.lose()
     this.release()
+    this.#desks.clear()
     this.#cancelLinger()
     this.#stopListening?.()
     this.#stopListening = undefined
@@ -127,7 +114,7 @@ export class ChangeFeed {
     if (this.#told.get(noted.id) === text) return
     this.#told.delete(noted.id)
     if (noted.endedAt === undefined) this.#told.set(noted.id, text)
-    if (this.#told.size > MOST_KEPT) this.#told.delete(this.#told.keys().next().value as string)
+    if (this.#told.size > MOST_TOLD) this.#told.delete(this.#told.keys().next().value as string)
     this.#noteHere(noted)
   }
 
@@ -138,78 +125,54 @@ export class ChangeFeed {
 
   /** Changes before this may be missing. Every operator who was told less than this is told to look again. */
   lose(): void {
-    // A number of its own, so that a cursor from before differs.
-    this.#goneSeq = ++this.#seq
-    this.#goneAt = this.#parts.clock.now()
-    this.#entries = []
-    for (const waiting of this.#waiting.values()) for (const { wake } of waiting) wake()
+    for (const { ring, waiting } of this.#desks.values()) {
+      ring.lose()
+      for (const { wake } of waiting) wake()
+    }
   }
 
   /** A change of this process or of another one. */
   note(noted: Noted): void {
-    this.#entries.push({ seq: ++this.#seq, arrivedAt: this.#parts.clock.now(), noted })
-    // Removing many at once is cheaper than one each time.
-    if (this.#entries.length > 2 * MOST_KEPT) {
-      const gone = this.#entries.at(-MOST_KEPT - 1) as Entry
-      this.#goneSeq = gone.seq
-      this.#goneAt = gone.arrivedAt
-      this.#entries = this.#entries.slice(-MOST_KEPT)
-    }
-    for (const { asked, wake } of this.#waiting.get(noted.tenant) ?? []) if (asked.passes(noted)) wake()
+    const desk = this.#desks.get(noted.tenant)
+    desk?.ring.add(noted)
+    for (const { asked, wake } of desk?.waiting ?? []) if (asked.passes(noted)) wake()
   }
 
   async wait(asked: Asked): Promise<Heard> {
     this.listen()
+    const { ring, waiting } = this.#deskOf(asked.tenant)
     await this.onWanted?.()
-    const seq = this.#placeOf(asked.after)
-    if (seq === undefined) return this.#lookAgain()
-    const already = this.#since(seq, asked)
+    const seq = asked.after === undefined ? ring.end : ring.placeOf(asked.after)
+    if (seq === undefined) return ring.lookAgain()
+    const already = ring.since(seq, asked.passes)
     if (already.events.length > 0 || already.reset || asked.waitMs <= 0) return already
-    await this.#untilChanged(asked)
-    return this.#since(seq, asked)
+    await this.#untilChanged(asked, waiting)
+    return ring.since(seq, asked.passes)
   }
 
-  /** `undefined` if changes may have been missed. A cursor of another process stands for a time. */
-  #placeOf(after: string | undefined): number | undefined {
-    if (after === undefined) return this.#seq
-    const [node, number = '', time = ''] = after.split('.')
-    if (node === this.#parts.node) {
-      const seq = Number(number)
-      return seq >= this.#goneSeq && seq <= this.#seq ? seq : undefined
+  #deskOf(tenant: string): Desk {
+    const { clock, node } = this.#parts
+    const askedAt = clock.now()
+    const known = this.#desks.get(tenant)
+    if (known) {
+      known.askedAt = askedAt
+      return known
     }
-    // Within this time, the two processes may have heard of changes in another order. Some are then told twice.
-    const from = Number(time) - LATE_MS
-    if (!Number.isSafeInteger(from) || from <= this.#goneAt) return undefined
-    const first = this.#entries.find(({ arrivedAt }) => arrivedAt >= from)
-    return first ? first.seq - 1 : this.#seq
-  }
-
-  #since(seq: number, { tenant, passes }: Asked): Heard {
-    if (seq < this.#goneSeq) return this.#lookAgain()
-    const events: Noted[] = []
-    for (let at = seq - this.#goneSeq; at < this.#entries.length; at++) {
-      const { noted, seq: last, arrivedAt } = this.#entries[at] as Entry
-      if (noted.tenant !== tenant || !passes(noted)) continue
-      events.push(noted)
-      if (events.length >= MOST_EVENTS) return { events, next: this.#cursor(last, arrivedAt) }
+    for (const [of, { waiting, askedAt: last }] of this.#desks) {
+      if (waiting.size === 0 && last < askedAt - LINGER_MS) this.#desks.delete(of)
     }
-    return { events, next: this.#cursor(this.#seq) }
+    const ring = new ChangeRing({
+      name: `${node}-${askedAt}`,
+      now: () => clock.now(),
+      completeUntil: () => this.completeUntil?.() ?? clock.now(),
+    })
+    const desk: Desk = { ring, waiting: new Set(), askedAt }
+    this.#desks.set(tenant, desk)
+    return desk
   }
 
-  /** What has come since the loss is told next. If it is much, the lists have it already when they are read again. */
-  #lookAgain(): Heard {
-    const isMuch = this.#entries.length > MOST_EVENTS
-    const next = isMuch ? this.#cursor(this.#seq) : this.#cursor(this.#goneSeq, this.#goneAt)
-    return { events: [], next, reset: true }
-  }
-
-  /** `at`: when the change with this number arrived. Other processes go by the time. */
-  #cursor(seq: number, at = this.#parts.clock.now()): string {
-    return `${this.#parts.node}.${seq}.${Math.min(at, this.completeUntil?.() ?? at)}`
-  }
-
-  async #untilChanged(asked: Asked): Promise<void> {
-    const { tenant, waitMs, signal } = asked
+  async #untilChanged(asked: Asked, waiting: Set<Waiter>): Promise<void> {
+    const { waitMs, signal } = asked
     if (this.#waiters >= MOST_WAITING) {
       throw new Fault('overloaded', 'Too many requests wait for changes here. Try again later.', {
         retryAfterMs: 5_000,
@@ -223,8 +186,7 @@ export class ChangeFeed {
       isWoken = true
     }
     const waiter: Waiter = { asked, wake, end: changed.resolve }
-    const waiting = this.#waiting.get(tenant) ?? new Set()
-    this.#waiting.set(tenant, waiting.add(waiter))
+    waiting.add(waiter)
     this.#waiters++
     const cancel = clock.schedule(waitMs, changed.resolve)
     signal.addEventListener('abort', () => changed.resolve(), { once: true })
@@ -234,7 +196,6 @@ export class ChangeFeed {
       cancel()
       this.#waiters--
       waiting.delete(waiter)
-      if (waiting.size === 0) this.#waiting.delete(tenant)
     }
   }
 }

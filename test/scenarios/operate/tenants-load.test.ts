@@ -68,7 +68,9 @@ test('in a server with one tenant, who reads calls sees the load', async () => {
 })
 
 describe('a server has several tenants', () => {
-  const jwt = [{ issuer: 'https://issuer.example', audience: 'here', secret: 'x'.repeat(32), tenantClaim: 'org' }]
+  const jwt = [
+    { issuer: 'https://issuer.example', audience: 'here', key: { secret: 'x'.repeat(32) }, tenantClaim: 'org' },
+  ]
   const callerOf = () => ({ subject: 'ada', tenant: 'south' })
   const oidc = { issuer: 'https://issuer.example', clientId: 'console', callerOf }
   test.for<[string, Partial<ServerOptions>]>([
