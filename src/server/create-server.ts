@@ -179,7 +179,7 @@ async function assemble<App>(
       secrets: keys.secrets,
       sweptElsewhere: !isFirst,
     })
-    running.changes.start()
+    await running.changes.start()
     engine.worker.wake()
   }
   const carriers = new Carriers(env.log)

@@ -1,6 +1,7 @@
 /** A server whose parts are open: its listeners, its carriers, and their end. `create-server.ts` opens the parts. */
 import { createFetchHandler } from '../carriers/fetch/index.ts'
 import { createHttpCarrier, createRequestListener, LOOPBACK_HOSTS, Upgrades } from '../carriers/http/index.ts'
+import { ANONYMOUS } from '../core/call/caller.ts'
 import type { Fault } from '../core/fault.ts'
 import type { Refuse, Route } from '../core/ports/exchange.ts'
 import { refusal, withAccessToken } from '../protocols/opencall/index.ts'
@@ -163,13 +164,17 @@ export async function serve<App>(
     serveMcp: (streams) => serveStreams(sessions.mcp, streams, lineSettings(), carriers),
     serveOpenCall: (streams) => serveStreams(sessions.opencall, streams, lineSettings(), carriers),
     sessions,
-    client: (caller) =>
-      createInProcessClient(
-        createFetchHandler(openCallRoutes(options, mounting, trusted(caller, options.auth?.tenant)), {
+    client(caller) {
+      const { tenant = ANONYMOUS.tenant } = options.auth ?? {}
+      const known = trusted(caller, tenant)
+      if (known.tenant !== tenant) about.hasTenants = true
+      return createInProcessClient(
+        createFetchHandler(openCallRoutes(options, mounting, known), {
           fallback: refuse,
           log,
         }),
-      ),
+      )
+    },
     loginCode: async ({ readOnly } = {}) => login?.createCode(readOnly),
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
@@ -181,11 +186,12 @@ export async function serve<App>(
     stopping = worker.stop(graceMs)
     mcp.close()
     await lateReplies.stop()
-    await running.changes.stop()
+    running.changes.release()
     await Promise.all([stopping, carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)
     await maintenance.stop()
+    await running.changes.stop()
     await own.announcements?.stop()
     processReadings[Symbol.dispose]()
     cells?.close()

@@ -59,6 +59,25 @@ describeWith(browser, 'two tabs', () => {
     expect(site.complaints).toEqual([])
   })
 
+  test('show what changed between the reading of the list and the first wait', async () => {
+    const page = await site.open('#/errors', { token: TOKENS.operator })
+    const gate = Promise.withResolvers<void>()
+    await page.route('**/call', async (route) => {
+      if (route.request().postData()?.includes('v1:callplane.changes.wait')) await gate.promise
+      await route.continue()
+    })
+    await page.goto(`${site.url}/console/#/runs`)
+    await page.reload()
+    const rows = page.locator('.rows .run-row')
+    await rows.first().waitFor()
+    const before = await rows.count()
+
+    await addNote()
+    gate.resolve()
+
+    await expect.poll(() => rows.count()).toBe(before + 1)
+  })
+
   test('read the list again if the server started anew and cannot tell what they missed', async () => {
     const page = await site.open('#/runs?f=op:v1:orders.*', { token: TOKENS.operator })
     await page.getByText('No run matches').waitFor()

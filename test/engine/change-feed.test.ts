@@ -23,11 +23,11 @@ function openFeed() {
     approvals: { listen: () => () => {} },
     node: 'here',
   })
-  const wait = (after?: string) =>
+  const wait = (after?: string, waitMs = 20_000, tenant = 'main', passes: (noted: Noted) => boolean = () => true) =>
     feed.wait({
-      tenant: 'main',
-      passes: () => true,
-      waitMs: 20_000,
+      tenant,
+      passes,
+      waitMs,
       signal: new AbortController().signal,
       ...(after !== undefined && { after }),
     })
@@ -50,17 +50,69 @@ test('an operator who waits is woken once, however many changes come', async () 
   expect((await waiting).events).toHaveLength(200)
 })
 
-test('if the changes of others displace those of an operator who waits, it is told to look again', async () => {
+test('if other changes displace those that an operator waits for, it is told to look again', async () => {
   const { clock, feed, wait } = openFeed()
-  const waiting = wait()
+  const waiting = wait(undefined, 20_000, 'main', ({ id }) => id === 'mine')
   await settled()
 
   feed.note(noted('main', 'mine'))
-  for (let n = 0; n < 10_000; n++) feed.note(noted('other', `id-${n}`))
+  for (let n = 0; n < 10_000; n++) feed.note(noted('main', `id-${n}`))
   clock.advance(1_000)
   const heard = await waiting
 
   expect(heard).toMatchObject({ events: [], reset: true })
   feed.note(noted('main', 'next'))
   expect((await wait(heard.next)).events).toMatchObject([{ id: 'next' }])
+})
+
+test('the changes of another tenant displace nothing, and do not show in a cursor', async () => {
+  const { feed, wait } = openFeed()
+  const before = await wait(undefined, 0)
+  await wait(undefined, 0, 'other')
+
+  feed.note(noted('main', 'mine'))
+  const one = await wait(before.next)
+  for (let n = 0; n < 20_000; n++) feed.note(noted('other', `id-${n}`))
+  const two = await wait(one.next, 0)
+
+  expect(one.events).toMatchObject([{ id: 'mine' }])
+  expect(two).toEqual({ events: [], next: one.next })
+})
+
+test('a loss wakes an operator who waits, and what comes after it is told next', async () => {
+  const { clock, feed, wait } = openFeed()
+  const waiting = wait()
+  await settled()
+
+  feed.lose()
+  feed.note(noted('main', 'after'))
+  clock.advance(1_000)
+  const heard = await waiting
+
+  expect(heard).toMatchObject({ events: [], reset: true })
+  expect((await wait(heard.next)).events).toMatchObject([{ id: 'after' }])
+})
+
+test('the cursor of another process leads to a reset if changes since then are gone', async () => {
+  const { clock, feed, wait } = openFeed()
+  await wait(undefined, 0)
+  clock.advance(10_000)
+  const cursor = `there.1.${clock.now()}`
+  feed.note(noted('main', 'gone'))
+  for (let n = 0; n < 10_000; n++) feed.note(noted('main', `id-${n}`))
+
+  expect(await wait(cursor)).toMatchObject({ events: [], reset: true })
+})
+
+test('the cursor of another process leads to a reset if this one has only just begun to listen', async () => {
+  const { clock, feed, wait } = openFeed()
+  await wait(undefined, 0)
+  clock.advance(1_000)
+  const soon = `there.1.${clock.now()}`
+  clock.advance(10_000)
+  const later = `there.1.${clock.now()}`
+  feed.note(noted('main', 'known'))
+
+  expect(await wait(soon)).toMatchObject({ reset: true })
+  expect((await wait(later)).events).toMatchObject([{ id: 'known' }])
 })

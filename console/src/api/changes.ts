@@ -11,6 +11,8 @@ export type Listener = (changes: readonly Change[], isReset: boolean) => void
 
 const WAIT_MS = 25_000
 const RETRY_MS = 5_000
+/** A busy server may say again and again that changes were missed. The lists are not read more often than this. */
+const RESET_MS = 2_000
 
 export class ChangeFeed {
   readonly #server: Server
@@ -52,11 +54,13 @@ export class ChangeFeed {
     while (!stopped.aborted) {
       try {
         const after = this.#after
-        const args = { waitMs: WAIT_MS, ...(after !== undefined && { after }) }
+        const args = after === undefined ? { waitMs: 0 } : { waitMs: WAIT_MS, after }
         const heard = await this.#server.call('v1:callplane.changes.wait', args, stopped)
         this.isLive.value = true
         this.#channel?.postMessage(heard)
-        this.#tell(heard)
+        // What changed between the reading of the lists and the first cursor is not told.
+        this.#tell(after === undefined ? { ...heard, reset: true } : heard)
+        if (heard.reset) await pause(RESET_MS, stopped)
       } catch {
         if (stopped.aborted) return
         // The server is away, or the caller may not wait. The screens show what they know, and can be refreshed.

@@ -49,7 +49,10 @@ export function useRunList(filter: CallFilter, deadLetters = false): RunList {
   useEffect(() => {
     setFresh(new Set())
     return changes.listen((news, isReset) => {
-      if (isReset) void queries.invalidateQueries({ queryKey: key })
+      if (isReset) {
+        setFresh(new Set())
+        void queries.invalidateQueries({ queryKey: key })
+      }
       const calls = news.filter(({ kind }) => kind === 'call')
       const newest = queries.getQueryData<Pages>(key)?.pages[0]?.calls[0]?.id ?? ''
       // Ids are times: a larger one is a later call.

@@ -142,14 +142,14 @@ async function follow({ io, server, values, filter }: Wish): Promise<number> {
   const following = new Following(server, filter)
   await following.begin()
   const before: JsonObject[] = []
-  await readPages(server, { operation: 'calls.list', filter, limit, after: values.after }, (calls) => {
+  const rest = await readPages(server, { operation: 'calls.list', filter, limit, after: values.after }, (calls) => {
     before.push(...calls)
   })
   const table = createTable(io.stdout)
   const lines = wantsLines(io, values)
   const rowOf = (call: JsonObject) => callRow(call, Date.now())
   const show = (call: JsonObject) => print(io.stdout, table.add([rowOf(call)]))
-  for (const call of before) following.know(call)
+  following.listed(before, rest)
   before.reverse()
   if (lines) printLines(io.stdout, before)
   else print(io.stdout, table.add([CALL_HEAD, ...before.map(rowOf)]))

@@ -6,14 +6,16 @@ import type { JsonObject } from '../../core/json.ts'
 import { administer, objectsIn } from '../client/administration.ts'
 import type { Remote } from '../client/remote.ts'
 import { usageFault } from '../command.ts'
-import { SEE_CALLS } from './pages.ts'
+import { type Rest, readPages, SEE_CALLS } from './pages.ts'
 
 /** So many calls are remembered, to show each state of a call once. */
 const MOST_KNOWN = 5_000
+/** So many calls are read again if changes were missed. */
+const MOST_READ = 1_000
 
 export interface Follower {
   show(call: JsonObject): void
-  /** Changes may have been missed. */
+  /** Changes were missed, and not all calls could be read again. */
   missed(): void
 }
 
@@ -22,6 +24,8 @@ export class Following {
   readonly #filter: CallFilterArgs
   readonly #shown = new Map<string, string>()
   #cursor: string | undefined
+  /** Calls up to this id were left out of the list at the beginning. Ids begin with a time. */
+  #leftOut = ''
 
   constructor(server: Remote, filter: CallFilterArgs) {
     if (filter.text !== undefined) {
@@ -38,8 +42,14 @@ export class Following {
     this.#cursor = String((await this.#wait({ waitMs: 0 })).next)
   }
 
+  /** The calls that were listed at the beginning, newest first. */
+  listed(calls: readonly JsonObject[], rest: Rest | undefined): void {
+    for (const call of calls) this.#know(call)
+    if (rest) this.#leftOut = rest.next
+  }
+
   /** Marks a call as shown in its state. */
-  know(call: JsonObject): void {
+  #know(call: JsonObject): void {
     const id = String(call.id)
     this.#shown.delete(id)
     this.#shown.set(id, stateOf(call))
@@ -47,18 +57,33 @@ export class Following {
   }
 
   /** Goes on until the command is interrupted, or the server goes away. */
-  async run({ show, missed }: Follower): Promise<never> {
+  async run(follower: Follower): Promise<never> {
+    const { show } = follower
     for (;;) {
       const { events, next, reset } = await this.#wait({ ...(this.#cursor !== undefined && { after: this.#cursor }) })
-      if (reset === true) missed()
+      if (reset === true) await this.#lookAgain(follower)
       for (const id of new Set(objectsIn(events).map((event) => String(event.id)))) {
         const call = await this.#read(id)
         if (!call || !this.#isWanted(call) || this.#shown.get(id) === stateOf(call)) continue
-        this.know(call)
+        this.#know(call)
         show(call)
       }
       this.#cursor = String(next)
     }
+  }
+
+  /** Reads the list instead of the changes that were missed. */
+  async #lookAgain({ show, missed }: Follower): Promise<void> {
+    const found: JsonObject[] = []
+    const query = { operation: 'calls.list', filter: this.#filter, limit: MOST_READ, after: undefined } as const
+    const rest = await readPages(this.#server, query, (calls) => void found.push(...calls))
+    for (const call of found.reverse()) {
+      const known = this.#shown.get(String(call.id))
+      if (known === stateOf(call) || (known === undefined && String(call.id) < this.#leftOut)) continue
+      this.#know(call)
+      show(call)
+    }
+    if (rest && rest.next > this.#leftOut) missed()
   }
 
   #wait(more: JsonObject): Promise<JsonObject> {

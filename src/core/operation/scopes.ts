@@ -14,8 +14,9 @@ export const SCOPES = {
   approve: 'callplane:approve',
   /** Reads the audit trail. */
   audit: 'callplane:audit',
+  /** Reads the counts of all tenants: `/metrics` and, in a server with several tenants, load and nodes. */
   metrics: 'callplane:metrics',
-  /** Lists the nodes, and lists and reads the calls of all callers in the tenant, without arguments and results. */
+  /** Reads load and nodes of a server with one tenant, and lists and reads the calls of all callers in the tenant, without arguments and results. */
   read: 'callplane:read',
   /** Reads the arguments and results of those calls. */
   payloads: 'callplane:payloads',

@@ -6,6 +6,7 @@ import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { timeText } from './shapes.ts'
+import { requireServerView, type WholeServerParts } from './whole-server.ts'
 
 /** The fields of a node in the result. Those after `node` are absent if the node has told nothing. */
 export interface NodeView extends Partial<Omit<NodeFacts, 'startedAt'>> {
@@ -23,7 +24,7 @@ export interface NodeList {
   open: number
 }
 
-export interface NodesParts {
+export interface NodesParts extends WholeServerParts {
   store: Pick<Store, 'openCounts'>
   clock: Pick<Clock, 'now'>
   nodes(): Promise<readonly NodeInfo[]>
@@ -60,7 +61,7 @@ const NODE_SCHEMA = {
   },
 }
 
-/** It shows the load of all tenants, and no call. The scope is that of reading calls, for a person who watches a server. */
+/** The scope is that of reading calls, for a person who watches a server. */
 export function listNodes(parts: () => NodesParts) {
   return operation('v1:callplane.nodes.list', {
     description: 'Lists the nodes of this server: version, address, load, and the operations that each runs.',
@@ -72,8 +73,9 @@ export function listNodes(parts: () => NodesParts) {
       required: ['nodes', 'queued', 'open'],
       properties: { nodes: { type: 'array', items: NODE_SCHEMA }, queued: COUNT, open: COUNT },
     }),
-    run: async () => {
+    run: async (_, { caller }) => {
       const { store, nodes, clock } = parts()
+      requireServerView(parts(), caller)
       const [found, { queued, byOperation }] = await Promise.all([nodes(), store.openCounts()])
       const open = [...byOperation.values()].reduce((sum, calls) => sum + calls, 0)
       const now = clock.now()

@@ -1,7 +1,7 @@
 /**
  * Tells waiting operators of changes. It listens only while an operator waits, or while another node says that one
- * waits there, so that it costs nothing otherwise. It keeps the last changes, for those who come back for more. It is a
- * hint: an operator who misses changes is told to look again.
+ * waits there, so that it costs nothing otherwise. It keeps the last changes, for those who come back for more. An
+ * operator who may have missed changes is told so, always, and then reads the lists again.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
@@ -9,6 +9,7 @@ import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Approval } from '../wait/approvals.ts'
 import { approvalChanged, callChanged, type Noted } from './change.ts'
+import { ChangeRing, type Heard } from './change-ring.ts'
 
 export interface ChangeFeedParts {
   clock: Clock
@@ -28,50 +29,40 @@ export interface Asked {
   signal: AbortSignal
 }
 
-export interface Heard {
-  events: Noted[]
-  next: string
-  /** Changes may have been missed. */
-  reset?: true
-}
-
-const MOST_KEPT = 5_000
-const MOST_EVENTS = 200
+/** So many calls are remembered with their last state. */
+const MOST_TOLD = 5_000
 const MOST_WAITING = 10_000
 /** Changes of one moment are told together. */
 const GATHER_MS = 50
 /** It goes on listening for this long after the last wait. */
 const LINGER_MS = 60_000
-/** How much later a change of another node can arrive. */
-const LATE_MS = 5_000
-
-interface Entry {
-  seq: number
-  arrivedAt: number
-  noted: Noted
-}
-
 interface Waiter {
   asked: Asked
   wake: () => void
   end: () => void
 }
 
+/** The changes of a tenant, and those who wait for them. It exists while its operators ask. */
+interface Desk {
+  ring: ChangeRing
+  waiting: Set<Waiter>
+  askedAt: number
+}
+
 export class ChangeFeed {
   readonly #parts: ChangeFeedParts
-  readonly #waiting = new Map<string, Set<Waiter>>()
+  readonly #desks = new Map<string, Desk>()
   /** The last state of each call that was told, so that changes of leases and progress are not told. */
   readonly #told = new Map<string, string>()
-  #entries: Entry[] = []
-  #seq = 0
   #waiters = 0
-  #listeningSince = 0
   #stopListening: (() => void) | undefined
   #cancelLinger = () => {}
   /** Called with every change of this process. */
   onNoted: ((noted: Noted) => void) | undefined
   /** Called when an operator waits. The wait begins once its promise has settled. */
   onWanted: (() => Promise<void> | undefined) | undefined
+  /** Up to this time all changes of other processes are here. Absent: there are no other processes. */
+  completeUntil: (() => number) | undefined
 
   constructor(parts: ChangeFeedParts) {
     this.#parts = parts
@@ -87,7 +78,7 @@ export class ChangeFeed {
     this.#cancelLinger()
     this.#cancelLinger = clock.schedule(LINGER_MS, () => this.#rest())
     if (this.#stopListening) return
-    this.#listeningSince = clock.now()
+    this.lose()
     const stops = [
       store.listen((instance) => this.#callChanged(instance)),
       approvals.listen((approval) => this.#noteHere(approvalChanged(approval, clock.now()))),
@@ -103,12 +94,17 @@ export class ChangeFeed {
   }
 
   /** Requests that wait are answered at once. */
+  release(): void {
+    for (const { waiting } of this.#desks.values()) for (const { end } of waiting) end()
+  }
+
   stop(): void {
-    for (const waiting of this.#waiting.values()) for (const { end } of waiting) end()
+    this.lose()
+    this.release()
+    this.#desks.clear()
     this.#cancelLinger()
     this.#stopListening?.()
     this.#stopListening = undefined
-    this.#entries = []
     this.#told.clear()
   }
 
@@ -118,7 +114,7 @@ export class ChangeFeed {
     if (this.#told.get(noted.id) === text) return
     this.#told.delete(noted.id)
     if (noted.endedAt === undefined) this.#told.set(noted.id, text)
-    if (this.#told.size > MOST_KEPT) this.#told.delete(this.#told.keys().next().value as string)
+    if (this.#told.size > MOST_TOLD) this.#told.delete(this.#told.keys().next().value as string)
     this.#noteHere(noted)
   }
 
@@ -127,65 +123,56 @@ export class ChangeFeed {
     this.onNoted?.(noted)
   }
 
+  /** Changes before this may be missing. Every operator who was told less than this is told to look again. */
+  lose(): void {
+    for (const { ring, waiting } of this.#desks.values()) {
+      ring.lose()
+      for (const { wake } of waiting) wake()
+    }
+  }
+
   /** A change of this process or of another one. */
   note(noted: Noted): void {
-    this.#entries.push({ seq: ++this.#seq, arrivedAt: this.#parts.clock.now(), noted })
-    // Removing many at once is cheaper than one each time.
-    if (this.#entries.length > 2 * MOST_KEPT) this.#entries = this.#entries.slice(-MOST_KEPT)
-    for (const { asked, wake } of this.#waiting.get(noted.tenant) ?? []) if (asked.passes(noted)) wake()
+    const desk = this.#desks.get(noted.tenant)
+    desk?.ring.add(noted)
+    for (const { asked, wake } of desk?.waiting ?? []) if (asked.passes(noted)) wake()
   }
 
   async wait(asked: Asked): Promise<Heard> {
     this.listen()
+    const { ring, waiting } = this.#deskOf(asked.tenant)
     await this.onWanted?.()
-    const { seq, reset } = this.#placeOf(asked.after)
-    if (reset) return { events: [], next: this.#cursor(this.#seq), reset: true }
-    const already = this.#since(seq, asked)
-    if (already.events.length > 0 || asked.waitMs <= 0) return already
-    await this.#untilChanged(asked)
-    return this.#since(seq, asked)
+    const seq = asked.after === undefined ? ring.end : ring.placeOf(asked.after)
+    if (seq === undefined) return ring.lookAgain()
+    const already = ring.since(seq, asked.passes)
+    if (already.events.length > 0 || already.reset || asked.waitMs <= 0) return already
+    await this.#untilChanged(asked, waiting)
+    return ring.since(seq, asked.passes)
   }
 
-  /** A cursor of another process stands for a time. Some changes may then be told twice. */
-  #placeOf(after: string | undefined): { seq: number; reset?: true } {
-    if (after === undefined) return { seq: this.#seq }
-    const [node, number = '', time = ''] = after.split('.')
-    const at = Number(time)
-    if (!Number.isSafeInteger(at)) return { seq: 0, reset: true }
-    const oldest = this.#entries[0]?.seq ?? this.#seq + 1
-    if (node === this.#parts.node) {
-      const seq = Number(number)
-      const isKnown = seq >= oldest - 1 && seq <= this.#seq && at >= this.#listeningSince
-      return isKnown ? { seq } : { seq: 0, reset: true }
+  #deskOf(tenant: string): Desk {
+    const { clock, node } = this.#parts
+    const askedAt = clock.now()
+    const known = this.#desks.get(tenant)
+    if (known) {
+      known.askedAt = askedAt
+      return known
     }
-    if (at < this.#listeningSince) return { seq: 0, reset: true }
-    const first = this.#entries.find(({ arrivedAt }) => arrivedAt >= at - LATE_MS)
-    return { seq: (first?.seq ?? this.#seq + 1) - 1 }
-  }
-
-  #since(seq: number, { tenant, passes }: Asked): Heard {
-    const events: Noted[] = []
-    let last = this.#seq
-    const first = this.#entries[0]?.seq ?? 0
-    // While it waited, so many changes came that the oldest of them are gone.
-    if (first > seq + 1) return { events, next: this.#cursor(last), reset: true }
-    for (let at = Math.max(0, seq + 1 - first); at < this.#entries.length; at++) {
-      const { noted, seq: number } = this.#entries[at] as Entry
-      if (noted.tenant !== tenant || !passes(noted)) continue
-      events.push(noted)
-      if (events.length < MOST_EVENTS) continue
-      last = number
-      break
+    for (const [of, { waiting, askedAt: last }] of this.#desks) {
+      if (waiting.size === 0 && last < askedAt - LINGER_MS) this.#desks.delete(of)
     }
-    return { events, next: this.#cursor(last) }
+    const ring = new ChangeRing({
+      name: `${node}-${askedAt}`,
+      now: () => clock.now(),
+      completeUntil: () => this.completeUntil?.() ?? clock.now(),
+    })
+    const desk: Desk = { ring, waiting: new Set(), askedAt }
+    this.#desks.set(tenant, desk)
+    return desk
   }
 
-  #cursor(seq: number): string {
-    return `${this.#parts.node}.${seq}.${this.#parts.clock.now()}`
-  }
-
-  async #untilChanged(asked: Asked): Promise<void> {
-    const { tenant, waitMs, signal } = asked
+  async #untilChanged(asked: Asked, waiting: Set<Waiter>): Promise<void> {
+    const { waitMs, signal } = asked
     if (this.#waiters >= MOST_WAITING) {
       throw new Fault('overloaded', 'Too many requests wait for changes here. Try again later.', {
         retryAfterMs: 5_000,
@@ -199,8 +186,7 @@ export class ChangeFeed {
       isWoken = true
     }
     const waiter: Waiter = { asked, wake, end: changed.resolve }
-    const waiting = this.#waiting.get(tenant) ?? new Set()
-    this.#waiting.set(tenant, waiting.add(waiter))
+    waiting.add(waiter)
     this.#waiters++
     const cancel = clock.schedule(waitMs, changed.resolve)
     signal.addEventListener('abort', () => changed.resolve(), { once: true })
@@ -210,7 +196,6 @@ export class ChangeFeed {
       cancel()
       this.#waiters--
       waiting.delete(waiter)
-      if (waiting.size === 0) this.#waiting.delete(tenant)
     }
   }
 }

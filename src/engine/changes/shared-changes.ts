@@ -1,11 +1,13 @@
 /**
  * Passes changes between the processes on one store, through its records: a process where an operator waits says so, and
- * the others then write their changes in small batches. No process writes while no operator waits.
+ * the others then write their changes in small batches. No process writes while no operator waits. Changes can be lost
+ * on the way: too many at once, a store that cannot be reached, a process that ends. The feed is told of every loss.
  */
 import type { Siblings } from '../../core/ports/peers.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Records } from '../../core/ports/store.ts'
-import type { Noted } from './change.ts'
+import { BatchReader } from './batch-reader.ts'
+import { BatchWriter } from './batch-writer.ts'
 import type { ChangeFeed } from './change-feed.ts'
 
 export interface SharedChangesParts {
@@ -19,83 +21,104 @@ export interface SharedChangesParts {
 }
 
 const WANTED = 'changes-wanted'
-const BATCHES = 'changes/'
 /** How often a process looks whether an operator waits elsewhere. */
 const LOOK_MS = 5_000
 /** How often changes are written and read while an operator waits. */
 const PASS_MS = 500
-const WANTED_MS = 30_000
-const BATCH_MS = 60_000
-/** A batch can be written later than its key says. */
-const LATE_MS = 5_000
-const MOST_IN_BATCH = 1_000
-const MOST_BATCHES = 200
+/** As long as the feed goes on listening after the last wait. */
+const WANTED_MS = 60_000
+/** After this, every process has looked whether an operator waits. */
+const SETTLED_MS = 2 * LOOK_MS
 
 export class SharedChanges {
   readonly #parts: SharedChangesParts
-  readonly #seen = new Map<string, number>()
-  #outbox: Noted[] = []
-  /** Until when an operator waits here or elsewhere. */
-  #wantedHereUntil = 0
-  #wantedUntil = 0
+  readonly #writer: BatchWriter
+  readonly #reader: BatchReader
+  /** Until when an operator waits here, and here or elsewhere. */
+  #wantedHereUntil = Number.NEGATIVE_INFINITY
+  #wantedUntil = Number.NEGATIVE_INFINITY
   #saidAt = Number.NEGATIVE_INFINITY
+  #settledAt: number | undefined
   #cancel = () => {}
   #stopped = false
+  /** Passes follow each other. */
   #underWay: Promise<void> = Promise.resolve()
   readonly #tellOthers: (about: string) => Promise<boolean>
 
   constructor(parts: SharedChangesParts) {
     this.#parts = parts
-    const { feed, clock } = parts
+    const { feed, clock, siblings } = parts
+    this.#writer = new BatchWriter(parts)
+    this.#reader = new BatchReader(parts)
     feed.onNoted = (noted) => {
-      if (clock.now() < this.#wantedUntil && this.#outbox.length < MOST_IN_BATCH) this.#outbox.push(noted)
+      if (clock.now() < this.#wantedUntil) this.#writer.add(noted)
+      else this.#writer.lose()
     }
     feed.onWanted = () => this.#wanted()
-    this.#tellOthers = parts.siblings.anyoneElse('changes', () => {
-      this.#wantedElsewhere()
+    feed.completeUntil = () => this.#reader.completeUntil
+    this.#tellOthers = siblings.anyoneElse('changes', () => {
+      this.#collect()
+      this.#later(PASS_MS)
       return true
     })
   }
 
-  start(): void {
-    this.#later(LOOK_MS)
+  /** Before this process takes calls, so that an operator who waits elsewhere hears of the first one. */
+  async start(): Promise<void> {
+    await this.#pass()
+    this.#later(this.#pauseMs())
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel()
     await this.#underWay
+    await this.#writer.end().catch((err) => this.#parts.log.warn({ err }, 'could not pass the last changes on'))
   }
 
   #later(ms: number): void {
     this.#cancel()
     if (this.#stopped) return
     this.#cancel = this.#parts.clock.schedule(ms, () => {
-      this.#underWay = this.#pass().catch((err) => this.#parts.log.warn({ err }, 'could not pass changes on'))
-      void this.#underWay.then(() => this.#later(this.#isBusy() ? PASS_MS : LOOK_MS))
+      void this.#pass().then(() => this.#later(this.#pauseMs()))
     })
   }
 
-  #isBusy(): boolean {
-    return this.#parts.clock.now() < Math.max(this.#wantedHereUntil, this.#wantedUntil)
+  #pauseMs(): number {
+    return this.#parts.clock.now() < Math.max(this.#wantedHereUntil, this.#wantedUntil) ? PASS_MS : LOOK_MS
   }
 
   #wanted(): Promise<void> | undefined {
     const now = this.#parts.clock.now()
     const isNew = now >= this.#wantedHereUntil
     this.#wantedHereUntil = now + WANTED_MS
-    if (!isNew) return undefined
-    this.#later(0)
-    return this.#tellOthers(this.#parts.node).then(() => undefined)
+    return isNew ? this.#begin() : undefined
   }
 
-  #wantedElsewhere(): void {
-    this.#wantedUntil = this.#parts.clock.now() + WANTED_MS
-    this.#parts.feed.listen()
+  /** Changes from then on are heard. Operators who were told of earlier ones are told to look again. */
+  async #begin(): Promise<void> {
+    this.#collect()
+    await Promise.all([this.#pass(), this.#tellOthers(this.#parts.node)])
     this.#later(PASS_MS)
   }
 
-  async #pass(): Promise<void> {
+  /** What happened here before is not known. */
+  #collect(): void {
+    const { clock, feed } = this.#parts
+    if (!feed.isListening) this.#writer.lose()
+    this.#wantedUntil = clock.now() + WANTED_MS
+    feed.listen()
+  }
+
+  #pass(): Promise<void> {
+    const { log } = this.#parts
+    this.#underWay = this.#underWay
+      .then(() => this.#writeAndRead())
+      .catch((err) => log.warn({ err }, 'could not pass changes on'))
+    return this.#underWay
+  }
+
+  async #writeAndRead(): Promise<void> {
     const { clock, records, feed } = this.#parts
     const now = clock.now()
     const wantedHere = now < this.#wantedHereUntil
@@ -103,43 +126,14 @@ export class SharedChanges {
       await records.put(WANTED, '', now + WANTED_MS)
       this.#saidAt = now
     }
-    const wanted = wantedHere || (await records.get(WANTED)) !== undefined
-    if (wanted) {
-      this.#wantedUntil = now + WANTED_MS
-      feed.listen()
-    }
-    await this.#write(now)
-    if (wantedHere) await this.#read(now)
+    if (wantedHere || (await records.get(WANTED)) !== undefined) this.#collect()
+    if (now < this.#wantedUntil) await this.#writer.write()
+    if (!wantedHere) return this.#reader.rest()
+    if (!this.#reader.isReading) this.#settledAt = now + SETTLED_MS
+    await this.#reader.read()
+    if (this.#settledAt === undefined || now < this.#settledAt) return
+    // A process that ended before it looked has told of none of its changes.
+    this.#settledAt = undefined
+    feed.lose()
   }
-
-  async #write(now: number): Promise<void> {
-    if (this.#outbox.length === 0) return
-    const batch = this.#outbox
-    this.#outbox = []
-    const key = `${timeKey(now)}/${this.#parts.node}`
-    await this.#parts.records.put(BATCHES + key, JSON.stringify(batch), now + BATCH_MS)
-    this.#seen.set(key, now)
-  }
-
-  async #read(now: number): Promise<void> {
-    const { records, feed } = this.#parts
-    let last = BATCHES + timeKey(now - LATE_MS)
-    for (;;) {
-      const found = await records.list(BATCHES, MOST_BATCHES, last)
-      for (const { key, value } of found) {
-        last = key
-        const name = key.slice(BATCHES.length)
-        if (this.#seen.has(name)) continue
-        this.#seen.set(name, now)
-        for (const noted of JSON.parse(value) as Noted[]) feed.note(noted)
-      }
-      if (found.length < MOST_BATCHES) break
-    }
-    for (const [name, at] of this.#seen) if (at < now - 2 * LATE_MS) this.#seen.delete(name)
-  }
-}
-
-/** In the order of time. */
-function timeKey(ms: number): string {
-  return Math.max(0, ms).toString().padStart(15, '0')
 }

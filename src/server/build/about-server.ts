@@ -27,6 +27,8 @@ export class AboutServer {
   #busy = 0
   /** Set when the server listens. */
   address: string | undefined
+  /** True if callers can belong to several tenants. */
+  hasTenants = false
   /** Set at intervals, by what measures it. */
   loopDelayMs: number | undefined
 

@@ -9,6 +9,7 @@ import type { Registry } from '../../engine/registry.ts'
 import { encodeOperation } from '../../protocols/opencall/codec.ts'
 import { type Counted, DEFAULT_BUCKETS, quantileMs } from '../../telemetry/index.ts'
 import type { ServerOptions } from '../options/options.ts'
+import { hasSeveralTenants } from '../options/tenancy.ts'
 import type { AboutServer } from './about-server.ts'
 import type { Observing } from './observing.ts'
 
@@ -25,8 +26,9 @@ interface Told {
 export function tellAboutServer<App>(
   options: ServerOptions<App>,
   told: Told,
-): WhoAmIParts & Pick<DetailsParts, 'describe' | 'rates'> & Pick<SeriesParts, 'quantileMs'> {
+): WhoAmIParts & Pick<DetailsParts, 'describe' | 'rates' | 'hasTenants'> & Pick<SeriesParts, 'quantileMs'> {
   const { about, registry, observing, transports } = told
+  const configured = hasSeveralTenants(options)
   return {
     server: {
       name: options.mcp?.name ?? 'callplane',
@@ -35,6 +37,7 @@ export function tellAboutServer<App>(
       mode: ({ session }) => (session?.readOnly ? 'read-only' : 'read-write'),
       session: ({ session }) => session && { expiresAt: session.expiresAt, idleSeconds: session.idleSeconds },
     } satisfies ServerAbout,
+    hasTenants: () => about.hasTenants || configured,
     describe: (operation) => encodeOperation(operation, transports.names()) as unknown as JsonObject,
     quantileMs: (buckets, share) => quantileMs({ buckets, boundsMs: BOUNDS_MS }, share),
     rates: (operation) => ratesOf(observing.metrics.counted(operation), told.now() - about.program.startedAt),

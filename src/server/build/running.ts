@@ -44,7 +44,13 @@ export interface Running {
   maintenance: Maintenance
   lateReplies: LateSending
   /** Changes for operators who wait, and samples of the load. */
-  changes: { start(): void; stop(): Promise<void> }
+  changes: {
+    start(): Promise<void>
+    /** Answers the requests that wait. */
+    release(): void
+    /** After the last call has ended, so that other processes hear of it. */
+    stop(): Promise<void>
+  }
 }
 
 interface RunningParts {
@@ -156,10 +162,11 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const lateReplies = new LateSending({ env, store, owed: engine.owed })
   const changes = {
-    start() {
-      sharedChanges?.start()
+    async start() {
+      await sharedChanges?.start()
       sampling.start()
     },
+    release: () => feed.release(),
     async stop() {
       await sharedChanges?.stop()
       await sampling.stop()

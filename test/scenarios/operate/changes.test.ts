@@ -93,6 +93,23 @@ test('the stream has the same changes as frames', async () => {
   expect(frames.at(-1)).toMatchObject({ kind: 'call', operation: 'v1:shop.refuse@1.0.0', state: 'error' })
 })
 
+test('the stream says when changes may have been missed, and goes on', async () => {
+  const works = await openWorks()
+  const filter = { owner: 'callplane|ada', state: ['error'] }
+  const args = { after: 'too.1.old', kinds: ['call'], filter }
+  const reader = await readWithTicket(await works.as('reader', 'v1:callplane.changes.watch', args))
+
+  const reset = (await reader.next())?.data as { id: string }
+  await works.make('ada', 'v1:shop.refuse', 1)
+  const next = await reader.next()
+  reader.leave()
+
+  expect(reset).toMatchObject({ kind: 'reset', operation: '', state: 'reset', at: expect.stringMatching(/Z$/) })
+  expect(next?.data).toMatchObject({ kind: 'call', operation: 'v1:shop.refuse@1.0.0', state: 'error' })
+  // The id of a reset is a cursor.
+  expect(await wait(works, { after: reset.id, waitMs: 0, filter })).toMatchObject({ events: [{ state: 'error' }] })
+})
+
 test('the workers of one server tell each other', { timeout: 60_000 }, async () => {
   const refuse = operation('v1:shop.refuse', { model: 'async', run: (_, ctx) => ctx.fail('NO', 'Not today.') })
   const { token, hash } = createToken()

@@ -8,6 +8,7 @@ import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import type { Registry } from '../../registry.ts'
 import { record, TEXT } from '../shapes.ts'
+import { maySeeServer, type WholeServerParts } from '../whole-server.ts'
 
 export interface OperationRates {
   calls: number
@@ -18,7 +19,7 @@ export interface OperationRates {
   sinceMs: number
 }
 
-export interface DetailsParts {
+export interface DetailsParts extends WholeServerParts {
   registry: Pick<Registry, 'resolve'>
   clock: Clock
   /** The operation as the registry publishes it. */
@@ -34,7 +35,8 @@ export interface OperationDetails {
   capabilities: readonly string[]
   retry: { attempts: number; retryable: string }
   import?: { from: string; tool: string }
-  rates: OperationRates
+  /** Of all callers. Absent for a caller who may not see the load of all tenants. */
+  rates?: OperationRates
 }
 
 export function getOperation(parts: () => DetailsParts) {
@@ -46,19 +48,19 @@ export function getOperation(parts: () => DetailsParts) {
     args: jsonSchema<{ op: string }>(record({ op: TEXT }, ['op'])),
     result: jsonSchema<OperationDetails>({
       type: 'object',
-      required: ['op', 'entry', 'backend', 'risk', 'capabilities', 'retry', 'rates'],
+      required: ['op', 'entry', 'backend', 'risk', 'capabilities', 'retry'],
     }),
     run({ op }, { caller }) {
       const { registry, clock, describe, rates } = parts()
       const found = registry.resolve(op, clock.now())
       // An internal operation is hidden from callers without its scopes.
       if (found.internal && !found.scopes.every((scope) => hasScope(caller, scope))) throw unknownOperation(op)
-      return detailsOf(found, describe(found), rates(found))
+      return detailsOf(found, describe(found), maySeeServer(parts(), caller) ? rates(found) : undefined)
     },
   })
 }
 
-function detailsOf(of: Operation, entry: JsonObject, rates: OperationRates): OperationDetails {
+function detailsOf(of: Operation, entry: JsonObject, rates: OperationRates | undefined): OperationDetails {
   const { backend, retry } = of
   return {
     op: of.name.full,
@@ -68,7 +70,7 @@ function detailsOf(of: Operation, entry: JsonObject, rates: OperationRates): Ope
     capabilities: of.capabilities,
     retry: { attempts: retry.attempts, retryable: retriesOf(of) },
     ...(backend.imported && { import: backend.imported }),
-    rates,
+    ...(rates && { rates }),
   }
 }
 

@@ -33,8 +33,10 @@ export const DONE_SCHEMA = {
   },
 }
 
+const NAME = 'v1:callplane.calls.cancel'
+
 export function cancelCalls(parts: () => CancelParts) {
-  return operation('v1:callplane.calls.cancel', {
+  return operation(NAME, {
     description: 'Cancels calls by their ids, or all that match a filter. Calls that have ended are skipped.',
     internal: true,
     scopes: [SCOPES.operate],
@@ -54,7 +56,7 @@ async function cancelSelected(
 ): Promise<Done> {
   const { store, log, stopCall } = parts
   const { caller } = ctx
-  const selected = await selectCalls(parts, ctx, args)
+  const selected = await selectCalls(parts, ctx, args, NAME)
   log.info({ calls: selected.length, by: caller.subject, why: args.why }, 'an operator cancels calls')
   return actOnEach(store, caller, selected, async (instance) => {
     if (hasEnded(instance)) return 'It has ended.'

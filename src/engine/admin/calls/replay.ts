@@ -9,7 +9,7 @@ import { Fault } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { operation } from '../../../core/operation/define.ts'
 import { jsonSchema } from '../../../core/operation/schema.ts'
-import { SCOPES } from '../../../core/operation/scopes.ts'
+import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import type { Replaying } from '../../replay/replaying.ts'
 import { marking } from '../dead-letters/marks.ts'
@@ -42,8 +42,10 @@ const PLAN_MS = 2 * 86_400_000
 /** How often a call is tried again that found no room. */
 const MOST_TRIES = 60
 
+const NAME = 'v1:callplane.calls.replay'
+
 export function replayCalls(parts: () => ReplayParts) {
-  return operation('v1:callplane.calls.replay', {
+  return operation(NAME, {
     description:
       'Runs ended calls again, each as a new call. The policy decides again. Earlier approvals do not count.',
     internal: true,
@@ -94,7 +96,7 @@ async function planOf(parts: ReplayParts, args: ReplayArgs, ctx: HandlerContext)
   const stored = await records.get(key)
   if (stored !== undefined) return JSON.parse(stored) as Plan
   const { caller } = ctx
-  const selected = await selectCalls(parts, ctx, args)
+  const selected = await selectCalls(parts, ctx, args, NAME)
   const plan = await inTurns(selected, async (from): Promise<Plan[number]> => {
     const owner = args.as === 'me' ? ownerOf(caller) : ((await store.get(from))?.owner ?? '')
     return [from, replaying.newId(caller, owner)]
@@ -114,7 +116,7 @@ async function replayOne(
   const { caller, key, signal } = ctx
   const original = await store.get(from)
   if (original?.tenant !== caller.tenant) return new Fault('not-found', 'There is no such call, or it has expired.')
-  const refusal = editsForOther(original, as, args, caller)
+  const refusal = refusalOf(original, as, args, caller)
   if (refusal) return refusal
   const replay = {
     id,
@@ -141,14 +143,23 @@ async function replayOne(
   }
 }
 
-/** With other arguments it would be a call that its owner never made. */
-function editsForOther(
+/**
+ * With other arguments it would be a call that its owner never made. With the owner's arguments, its result could show
+ * them to the person who replays it.
+ */
+function refusalOf(
   original: Instance,
   as: ReplayArgs['as'],
   args: JsonObject | undefined,
   caller: Caller,
 ): Fault | undefined {
-  if (!args || as === 'me' || original.owner === ownerOf(caller)) return undefined
+  if (original.owner === ownerOf(caller)) return undefined
+  if (as === 'me') {
+    if ((args && original.media.length === 0) || hasScope(caller, SCOPES.payloads)) return undefined
+    const needed = `Its arguments and attachments are those of another caller, so replaying it as yourself needs the scope ${SCOPES.payloads}. Replay it as its first caller, or ask for the scope.`
+    return new Fault('forbidden', needed, { details: { required: [SCOPES.payloads], missing: [SCOPES.payloads] } })
+  }
+  if (!args) return undefined
   const message = 'A call with other arguments cannot run as its first caller. Replay it as yourself.'
   return new Fault('forbidden', message, { code: 'EDITED_FOR_OTHER' })
 }

@@ -4,12 +4,14 @@ import type { HandlerContext } from '../../../core/call/context.ts'
 import { DEAD_KINDS } from '../../../core/call/dead-letter.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject } from '../../../core/json.ts'
+import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { CallFilter } from '../../../core/ports/call-list.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import { markedOf } from '../dead-letters/marks.ts'
 import { COUNT, ID, MAX_PAGE, record } from '../shapes.ts'
 import { CALL_FILTER, type CallFilterArgs, parseCallFilter } from './filter.ts'
 import { type CallsParts, readPage } from './parts.ts'
+import { noteSearch } from './reveals.ts'
 
 /** The filter of an action. */
 export interface ActFilter extends CallFilterArgs {
@@ -44,20 +46,40 @@ export function selecting(more: Record<string, JsonObject> = {}, required: reado
   }
 }
 
-/** The ids of the selected calls. Throws if the filter matches another number than the operator saw. */
+/**
+ * The ids of the selected calls. Throws if the filter matches another number than the operator saw. `name` is the
+ * operation that acts on them.
+ */
 export async function selectCalls(
   parts: SelectParts,
   /** The call that acts on them. It does not select itself. */
-  { caller, key: self }: Pick<HandlerContext, 'caller' | 'key'>,
+  ctx: Pick<HandlerContext, 'caller' | 'key' | 'requestId'>,
   { ids, filter, expected }: Selection,
+  name: string,
 ): Promise<readonly string[]> {
   if (ids || !filter) return ids ?? []
+  const { caller, key: self } = ctx
+  requireRead(caller)
+  const { deadLetter: _, ...searched } = filter
+  await noteSearch(parts, name, searched, ctx)
   const found = (await matching(parts, caller, filter)).filter((id) => id !== self)
   if (found.length === expected) return found
   throw new Fault('conflict', `The filter matches ${found.length} calls, not ${expected}. Look at them again.`, {
     code: 'SELECTION_CHANGED',
     details: { expected: expected ?? null, found: found.length },
   })
+}
+
+/** The number of calls that match a filter, and their ids, are what the list of calls shows. */
+function requireRead(caller: Caller): void {
+  if (hasScope(caller, SCOPES.read)) return
+  throw new Fault(
+    'forbidden',
+    `A filter needs the scope ${SCOPES.read}. Name the calls by their ids, or ask for the scope.`,
+    {
+      details: { required: [SCOPES.read], missing: [SCOPES.read] },
+    },
+  )
 }
 
 async function matching(parts: SelectParts, caller: Caller, { deadLetter, ...filter }: ActFilter): Promise<string[]> {

@@ -9,8 +9,10 @@ import { actOnEach, DONE_SCHEMA, type Done } from '../calls/cancel.ts'
 import { type Selection, type SelectParts, selectCalls, selecting } from '../calls/selection.ts'
 import { marking } from './marks.ts'
 
+const NAME = 'v1:callplane.deadletters.dismiss'
+
 export function dismissDeadLetters(parts: () => SelectParts) {
-  return operation('v1:callplane.deadletters.dismiss', {
+  return operation(NAME, {
     description: 'Hides dead letters, by their ids or by a filter. The calls stay in the list of calls.',
     internal: true,
     scopes: [SCOPES.operate],
@@ -24,7 +26,7 @@ export function dismissDeadLetters(parts: () => SelectParts) {
       const all = parts()
       const { store } = all
       const selection = { ...more, ...(filter && { filter: { ...filter, deadLetter: true as const } }) }
-      const selected = await selectCalls(all, ctx, selection)
+      const selected = await selectCalls(all, ctx, selection, NAME)
       return actOnEach(store, caller, selected, async (instance) => {
         const fault = faultIn(instance.outcome)
         if (!fault || !isDead(fault.kind)) return 'It is no dead letter.'

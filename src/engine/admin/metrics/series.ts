@@ -6,8 +6,9 @@ import { SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import { addEnded, COARSE, type Ended, FINE, type Sample, type Samples } from '../../metrics/samples.ts'
 import { record, TEXT, TIME, timeOf, timeText } from '../shapes.ts'
+import { requireServerView, type WholeServerParts } from '../whole-server.ts'
 
-export interface SeriesParts {
+export interface SeriesParts extends WholeServerParts {
   samples: Pick<Samples, 'read'>
   /** The duration below which this share of the calls ended. */
   quantileMs(buckets: readonly number[], share: number): number
@@ -61,7 +62,10 @@ export function getSeries(parts: () => SeriesParts) {
       }),
     ),
     result: jsonSchema<SeriesResult>({ type: 'object', required: ['times', 'series'] }),
-    run: (args) => seriesOf(parts(), args),
+    run(args, { caller }) {
+      requireServerView(parts(), caller)
+      return seriesOf(parts(), args)
+    },
   })
 }
 
