@@ -1,6 +1,7 @@
 /** The statements that insert accepted calls. `acceptance.ts` sends them. */
 import { type Statement, statement } from '../connect/session.ts'
 import { type Generations, perList } from '../generations/generations.ts'
+import type { KeyFilters } from '../generations/key-filters.ts'
 import { dueSource, putDue, type Tables } from '../tables.ts'
 import { ALWAYS_COLUMNS, type Column, type Encoded, OPEN, OPTIONAL_COLUMNS, RARE_COLUMNS } from './rows.ts'
 
@@ -30,14 +31,21 @@ export interface Inserts {
 }
 
 /** Returns the statements for a batch. Columns in which all its calls have the usual value are not sent. */
-export function createInserts(tables: Tables, generations: Generations, kind: InsertKind) {
-  const made = perList(generations, () => new Map<number, Inserts>())
+export function createInserts(
+  tables: Tables,
+  generations: Generations,
+  kind: InsertKind,
+  filters: Pick<KeyFilters, 'rulingOut'>,
+) {
+  const made = perList(generations, () => new Map<string, Inserts>())
   return (calls: readonly { readonly value: Encoded }[]): Inserts => {
     const unusual = unusualIn(calls, kind)
-    const known = made().get(unusual)
+    const without = filters.rulingOut(calls)
+    const key = `${unusual} ${without.join(' ')}`
+    const known = made().get(key)
     if (known) return known
-    const inserts = insertsOf(tables, generations, kind, unusual)
-    made().set(unusual, inserts)
+    const inserts = insertsOf(tables, generations, kind, unusual, without)
+    made().set(key, inserts)
     return inserts
   }
 }
@@ -55,10 +63,15 @@ export const currentOf = ({ generations }: Tables) => `SELECT number FROM ${gene
 
 /**
  * The generation takes new calls, and no older one has a row with one of these keys of `u`. `keys` has all values of each
- * as an array, and they are looked up once for the whole statement.
+ * as an array, and they are looked up once for the whole statement. The generations of `without` have none of them.
  */
-export function isNew(tables: Tables, { current, live }: Generations, keys: Readonly<Record<string, string>>): string {
-  const older = live.filter((generation) => generation !== current)
+export function isNew(
+  tables: Tables,
+  { current, live }: Generations,
+  keys: Readonly<Record<string, string>>,
+  without: readonly number[] = [],
+): string {
+  const older = live.filter((generation) => generation !== current && !without.includes(generation))
   const absent = Object.entries(keys).map(([key, values]) => {
     const looks = older.map(
       (generation) => `SELECT ${key} FROM ${tables.calls(generation)} WHERE ${key} = ANY (${values})`,
@@ -68,7 +81,13 @@ export function isNew(tables: Tables, { current, live }: Generations, keys: Read
   return [`(${currentOf(tables)}) = ${current}`, ...absent].join(' AND ')
 }
 
-function insertsOf(tables: Tables, generations: Generations, kind: InsertKind, unusual: number): Inserts {
+function insertsOf(
+  tables: Tables,
+  generations: Generations,
+  kind: InsertKind,
+  unusual: number,
+  without: readonly number[],
+): Inserts {
   const generation = generations.current
   const fresh = kind === 'fresh'
   const columns: Column[] = [...ALWAYS_COLUMNS]
@@ -90,7 +109,7 @@ function insertsOf(tables: Tables, generations: Generations, kind: InsertKind, u
   ]
   const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
   const keys = ['request_key', 'key_hash'].filter((key) => names.includes(key))
-  const where = `WHERE ${isNew(tables, generations, Object.fromEntries(keys.map((key) => [key, arrays[names.indexOf(key)] as string])))}`
+  const where = `WHERE ${isNew(tables, generations, Object.fromEntries(keys.map((key) => [key, arrays[names.indexOf(key)] as string])), without)}`
   const head = `INSERT INTO ${tables.calls(generation)} AS c (${into.join(', ')}) SELECT ${select.join(', ')}
     FROM unnest(${arrays.join(', ')}) AS u (${names.join(', ')})`
   const make = (text: string): Insert => ({ ...statement(text), columns, generation, fresh })
