@@ -81,6 +81,24 @@ test('an outcome past its retention goes, and its bytes with it', async () => {
   expect(await cluster.objects.info(location?.objectId ?? '')).toBe(undefined)
 })
 
+test('an outcome says that there are objects if none of them is the result', async () => {
+  const cluster = openCluster()
+  const draw = operation('v1:draw', {
+    model: 'async',
+    run: async (_args, ctx) => {
+      await ctx.object('<svg/>', { mimeType: 'image/svg+xml' })
+      return 'drawn'
+    },
+  })
+  const node = new Node(cluster, { operations: [draw] })
+
+  await node.call('v1:draw')
+  const { outcome } = await cluster.ended((await cluster.find('r1')).id)
+
+  // In this order: stores look at the beginning of the text.
+  expect(JSON.stringify(outcome)).toBe('{"kind":"result","objects":true,"value":"drawn"}')
+})
+
 test('a clock that is set forward makes no leftovers of bytes that were written since the last sweep', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [] })

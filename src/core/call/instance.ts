@@ -24,7 +24,8 @@ export interface LocationAuth {
 }
 
 export type Outcome =
-  | { kind: 'result'; value: JsonValue }
+  /** `objects`: the handler has stored objects, and none of them is the result. It comes first, so stores can see it. */
+  | { kind: 'result'; objects?: true; value: JsonValue }
   | { kind: 'location'; location: ResultLocation }
   /** `unbegun`: a requirement was missing and nothing ran, so the caller may send the call again with the same ids. */
   | { kind: 'fault'; fault: FaultRecord; unbegun?: true }

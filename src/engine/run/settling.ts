@@ -7,6 +7,7 @@ import type { Outcome } from '../../core/call/instance.ts'
 import { questionsIn } from '../../core/call/questions.ts'
 import type { Deferred } from '../../core/operation/returned.ts'
 import type { Store } from '../../core/ports/store.ts'
+import type { Attempt } from '../attempt/attempt.ts'
 import type { Ending } from '../attempt/ending.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'
@@ -119,7 +120,7 @@ export class Settling {
     const { instance, operation, attempt } = running
     const acted = mayHaveActed(running, outcome)
     const unbegun = !acted && outcome.kind === 'fault' && isLacking(outcome)
-    const told = unbegun ? { ...outcome, unbegun } : outcome
+    const told = unbegun ? { ...outcome, unbegun } : sayingObjects(outcome, attempt)
     return this.#parts.ends.end(instance, operation, told, acted, attempt.traceparent)
   }
 
@@ -129,4 +130,10 @@ export class Settling {
     if (attempt.stoppedBy?.kind === 'canceled') return false
     return (await this.#parts.store.get(instance.id))?.answer !== undefined
   }
+}
+
+/** Stores ask only for the removal of objects that a call may have. */
+function sayingObjects(outcome: Outcome, { storedObjects }: Attempt): Outcome {
+  if (!storedObjects || outcome.kind !== 'result') return outcome
+  return { kind: 'result', objects: true, value: outcome.value }
 }

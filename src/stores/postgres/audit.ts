@@ -5,14 +5,10 @@
  * The calls of a tenant are found by its callers: an index has the calls of each caller in order. It takes 70 bytes of
  * log for each call. Without it, the page of a small tenant would read all calls.
  */
-import { hash } from 'node:crypto'
-import { membersOf, memberText, USUAL_ENDING } from '../../core/call/audit-ending.ts'
-import type { MediaInput } from '../../core/call/call.ts'
-import type { Caller } from '../../core/call/caller.ts'
-import { storedFingerprint } from '../../core/call/fingerprint.ts'
-import type { JsonValue } from '../../core/json.ts'
+import { membersOf, memberText } from '../../core/call/audit-ending.ts'
 import { KEY_END, keyStart } from '../../core/ports/call-list.ts'
 import type { AuditEntry, AuditMatch, AuditQuery, AuditTrail } from '../../core/ports/store.ts'
+import { decodeKept, ENTRY_COLUMNS, type EntryRow, encodeRest } from './audit-entries.ts'
 import { type Session, type Statement, statement } from './connect/session.ts'
 import { type Generations, perGeneration } from './generations/generations.ts'
 import { encodeArray } from './sql/arrays.ts'
@@ -21,55 +17,6 @@ import { decodeText, encodeText } from './sql/plain-text.ts'
 import type { Tables } from './tables.ts'
 import { alone } from './writes/alone.ts'
 import type { Batches, Shape } from './writes/batches.ts'
-
-const digest = (text: string): string => hash('sha256', text, 'hex')
-
-/** The columns of a call from which its entry is made. */
-export interface EntryRow {
-  id: string
-  tenant: string
-  owner: string
-  request_id: string
-  operation: string
-  created_at: number
-  ended_at: number
-  audit: string
-  caller: string
-  args: string
-  fixed: string | null
-}
-
-/** In the statement, the table of the call is `c` and the table of callers is `k`. */
-export const ENTRY_COLUMNS = `c.id, k.tenant, k.owner, c.request_id, c.operation, c.created_at,
-  coalesce(c.ended_at, 0) AS ended_at, c.audit, k.caller, c.args, c.fixed`
-
-/** If the call gave up its request id, `audit` has the original one. */
-function decodeKept(row: EntryRow): AuditEntry {
-  const { media = [], fingerprint } = (row.fixed === null ? {} : JSON.parse(row.fixed)) as {
-    media?: MediaInput[]
-    fingerprint?: string
-  }
-  const operation = decodeText(row.operation)
-  const asked = {
-    operation,
-    args: JSON.parse(row.args) as JsonValue,
-    media,
-    caller: JSON.parse(row.caller) as Caller,
-    ...(fingerprint !== undefined && { fingerprint }),
-  }
-  return {
-    ...USUAL_ENDING,
-    id: row.id,
-    tenant: decodeText(row.tenant),
-    owner: decodeText(row.owner),
-    requestId: decodeText(row.request_id),
-    operation,
-    fingerprint: storedFingerprint(digest, asked),
-    startedAt: row.created_at,
-    endedAt: row.ended_at,
-    ...JSON.parse(row.audit),
-  }
-}
 
 interface AuditRow {
   id: string
@@ -158,11 +105,10 @@ export function createAudit(tables: Tables, generations: Generations, writes: Ba
     SELECT ctid FROM ${tables.audit} WHERE ended_at < $1 ORDER BY ended_at LIMIT $2))`)
 
   async function insertAll(session: Session, entries: readonly AuditEntry[]): Promise<void> {
-    const rows = entries.map(({ id, tenant, owner, operation, endedAt, ...rest }) => [
-      ...[id, tenant, owner, operation].map(encodeText),
-      endedAt,
-      JSON.stringify(rest),
-    ])
+    const rows = entries.map((entry) => {
+      const { id, tenant, owner, operation, endedAt } = entry
+      return [...[id, tenant, owner, operation].map(encodeText), endedAt, encodeRest(entry)]
+    })
     const columns = types.map((type, at) =>
       encodeArray(
         type,

@@ -18,6 +18,7 @@ import { Lines } from './connect/lines.ts'
 import type { Connection, Session, SessionOptions } from './connect/session.ts'
 import { createExpiry } from './generations/expiry.ts'
 import { Generations } from './generations/generations.ts'
+import { KeyFilters } from './generations/key-filters.ts'
 import { USUAL_ROTATION } from './generations/rotation.ts'
 import { Links } from './links/links.ts'
 import { createCallList } from './lists/call-list.ts'
@@ -86,6 +87,7 @@ export async function assemble(
   const { records, within } = createRecords({ tables, writes, reads: reading, now })
   const calls = createCallList({ tables, generations, reads, batches: reading, now })
   const audit = createAudit(tables, generations, writes, reading)
+  const filters = new KeyFilters({ tables, generations, reads: reading, clock, log })
   const acceptance = new AcceptedCalls({
     tables,
     generations,
@@ -96,6 +98,7 @@ export async function assemble(
     node: () => membership.number,
     missing: (session, node) => membership.rejoin(session, node),
     fresh,
+    filters,
     now,
     accepted({ instance, args }, generation) {
       if (!held.took(instance, generation, null)) queuedHere.add(instance, args.length)
@@ -218,6 +221,7 @@ export async function assemble(
   let closing: Promise<void> | undefined
 
   async function close(): Promise<void> {
+    filters.end()
     // A call that is being accepted may have to be registered before this node leaves.
     await nodePeers.end()
     await writes.idle()

@@ -49,7 +49,7 @@ export async function openChurn(server: Postgres, schema: string, now: () => num
       const retirement = forTime(() => 0)
       await generations.refresh(session)
       if (await retirement.begin(session, await survey('closed')))
-        await insist(async () => retirement.take(session, await retirement.read(session, 10_000), true))
+        await insist(async () => retirement.take(session, await retirement.archive(session, 10_000), true))
       await insist(async () => forTime(() => Number.MAX_SAFE_INTEGER).dropEmptied(session, await survey('emptied')))
     },
     [Symbol.asyncDispose]: () => session.close(),

@@ -9,6 +9,7 @@ import type { Acceptance, AcceptMore, Created } from '../../../core/ports/store.
 import { isDuplicate, SendAgain } from '../connect/failures.ts'
 import { type Decided, type Session, type Statement, statement, transaction } from '../connect/session.ts'
 import { type Generations, perGeneration } from '../generations/generations.ts'
+import type { KeyFilters } from '../generations/key-filters.ts'
 import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { encodeArray } from '../sql/arrays.ts'
@@ -37,6 +38,7 @@ export interface AcceptanceParts {
   /** A statement found that this node is not among the living ones. */
   missing(session: Session, node: number): Promise<void>
   fresh: FreshCalls
+  filters: Pick<KeyFilters, 'rulingOut'>
   now(): number
   /** After the commit. */
   accepted(call: Encoded, generation: number): void
@@ -90,8 +92,8 @@ export class AcceptedCalls {
   }
 
   #kind(kind: InsertKind): Kind {
-    const { tables, generations, fresh } = this.#parts
-    const insertsFor = createInserts(tables, generations, kind)
+    const { tables, generations, fresh, filters } = this.#parts
+    const insertsFor = createInserts(tables, generations, kind, filters)
     const shape: Shape<Encoded, Acceptance> = {
       key: `accept ${kind}`,
       most: MOST,

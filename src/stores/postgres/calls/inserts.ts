@@ -1,6 +1,7 @@
 /** The statements that insert accepted calls. `acceptance.ts` sends them. */
 import { type Statement, statement } from '../connect/session.ts'
 import { type Generations, perList } from '../generations/generations.ts'
+import type { KeyFilters } from '../generations/key-filters.ts'
 import { agreedGroups, batchSource } from '../sql/batch-columns.ts'
 import { dueSource, putDue, type Tables } from '../tables.ts'
 import { ALWAYS_COLUMNS, type Column, type Encoded, OPTIONAL_COLUMNS, RARE_COLUMNS } from './accepted-columns.ts'
@@ -37,15 +38,21 @@ export interface Inserts {
  * Returns the statements for a batch. Columns in which all its calls have the usual value are not sent, and some others
  * once if all calls have the same value.
  */
-export function createInserts(tables: Tables, generations: Generations, kind: InsertKind) {
-  const made = perList(generations, () => new Map<number, Inserts>())
+export function createInserts(
+  tables: Tables,
+  generations: Generations,
+  kind: InsertKind,
+  filters: Pick<KeyFilters, 'rulingOut'>,
+) {
+  const made = perList(generations, () => new Map<string, Inserts>())
   return (calls: readonly Encoded[]): Inserts => {
     const unusual = unusualIn(calls, kind)
     const agreed = agreedGroups(ALWAYS_COLUMNS, calls)
-    const key = (agreed << OPTIONAL_COLUMNS.length) | unusual
+    const without = filters.rulingOut(calls)
+    const key = `${unusual} ${agreed} ${without.join(' ')}`
     const known = made().get(key)
     if (known) return known
-    const inserts = insertsOf(tables, generations, kind, { unusual, agreed })
+    const inserts = insertsOf(tables, generations, kind, { unusual, agreed, without })
     made().set(key, inserts)
     return inserts
   }
@@ -64,10 +71,15 @@ export const currentOf = ({ generations }: Tables) => `SELECT number FROM ${gene
 
 /**
  * The generation takes new calls, and no older one has a row with one of these keys of `u`. `keys` has all values of each
- * as an array, and they are looked up once for the whole statement.
+ * as an array, and they are looked up once for the whole statement. The generations of `without` have none of them.
  */
-export function isNew(tables: Tables, { current, live }: Generations, keys: Readonly<Record<string, string>>): string {
-  const older = live.filter((generation) => generation !== current)
+export function isNew(
+  tables: Tables,
+  { current, live }: Generations,
+  keys: Readonly<Record<string, string>>,
+  without: readonly number[] = [],
+): string {
+  const older = live.filter((generation) => generation !== current && !without.includes(generation))
   const absent = Object.entries(keys).map(([key, values]) => {
     const looks = older.map(
       (generation) => `SELECT ${key} FROM ${tables.calls(generation)} WHERE ${key} = ANY (${values})`,
@@ -81,7 +93,7 @@ function insertsOf(
   tables: Tables,
   generations: Generations,
   kind: InsertKind,
-  { unusual, agreed }: { unusual: number; agreed: number },
+  { unusual, agreed, without }: { unusual: number; agreed: number; without: readonly number[] },
 ): Inserts {
   const generation = generations.current
   const fresh = kind === 'fresh'
@@ -104,7 +116,8 @@ function insertsOf(
     node,
   ]
   const keys = ['request_key', 'key_hash'].filter((key) => names.includes(key))
-  const where = `WHERE ${isNew(tables, generations, Object.fromEntries(keys.map((key) => [key, source.arrayOf(key)])))}`
+  const arrays = Object.fromEntries(keys.map((key) => [key, source.arrayOf(key)]))
+  const where = `WHERE ${isNew(tables, generations, arrays, without)}`
   const head = `INSERT INTO ${tables.calls(generation)} AS c (${into.join(', ')}) SELECT ${select.join(', ')}
     FROM ${source.rows}`
   const make = (text: string): Insert => ({ ...statement(text), columns, agreed, generation, fresh })

@@ -30,8 +30,8 @@ export interface ExpiryParts {
 
 type RemoveObjects = (ids: readonly string[]) => Promise<void>
 
-/** Calls in a slice of a generation that is being retired. The calls of 1,000 held up all others for 70 ms. */
-const SLICE = 100
+/** Calls in a slice of a generation that is being retired. The server takes 20 µs for each, and other calls wait for it. */
+const SLICE = 250
 
 export function createExpiry({ tables, generations, reads, writes, audit, rules, now, log }: ExpiryParts) {
   const sample = createSample(tables)
@@ -74,13 +74,13 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
     const closed = surveyed.filter(({ state }) => state === 'closed')
     if (closed.length === 0 || !(await run('retire', (session) => retirement.begin(session, closed)))) return 0
     const size = Math.max(limit, SLICE)
-    const rows = await run('retire', (session) => retirement.read(session, size))
-    const over = rows.filter((row) => row.over).map(({ id }) => id)
-    if (over.length > 0) await removeObjects(over)
-    const isLast = rows.length < size
-    await run('retire', (session) => unlessLocked('empty a generation', () => retirement.take(session, rows, isLast)))
+    const slice = await run('retire', (session) => retirement.archive(session, size))
+    const stored = slice.rows.filter((row) => row.over && row.stored).map(({ id }) => id)
+    if (stored.length > 0) await removeObjects(stored)
+    const isLast = slice.calls < size
+    await run('retire', (session) => unlessLocked('empty a generation', () => retirement.take(session, slice, isLast)))
     // More than was asked for, so that the caller goes on with the next slice.
-    return isLast ? over.length : size
+    return isLast ? slice.calls - slice.rows.filter((row) => !row.over).length : size
   }
 
   /** One at a time: the reading of a generation goes on where the last call stopped. */

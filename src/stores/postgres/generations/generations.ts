@@ -12,6 +12,7 @@ interface GenerationRow {
   number: number
   state: 'current' | 'closed'
   opened_at: number
+  since: number
 }
 
 export class Generations {
@@ -21,9 +22,10 @@ export class Generations {
   #opened: readonly { number: number; openedAt: number }[] = []
   #live: readonly number[] = []
   #version = ''
+  #closed: ReadonlyMap<number, number> = new Map()
 
   constructor({ generations }: Tables) {
-    this.#list = statement(`SELECT number, state, opened_at FROM ${generations}
+    this.#list = statement(`SELECT number, state, opened_at, since FROM ${generations}
       WHERE state IN ('current', 'closed') ORDER BY number DESC`)
   }
 
@@ -35,6 +37,11 @@ export class Generations {
   /** All that may have calls: the current one, the closed ones, and the kept calls. */
   get live(): readonly number[] {
     return this.#live
+  }
+
+  /** The generations that gain no keys any more, and when each was closed. The same map as long as it is the same. */
+  get closed(): ReadonlyMap<number, number> {
+    return this.#closed
   }
 
   /** Differs for every list. */
@@ -63,6 +70,9 @@ export class Generations {
   }
 
   #take(rows: readonly GenerationRow[]): void {
+    const closed = rows.filter(({ state }) => state === 'closed')
+    if (closed.length !== this.#closed.size || closed.some(({ number, since }) => this.#closed.get(number) !== since))
+      this.#closed = new Map(closed.map(({ number, since }) => [number, since]))
     const live = [...rows.map(({ number }) => number), KEPT]
     const version = live.join(' ')
     if (version === this.#version) return

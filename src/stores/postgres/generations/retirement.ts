@@ -1,15 +1,17 @@
 /**
- * Drops a closed generation whose calls are past their retention. It first reads the generation in slices: the objects
- * of the calls are removed, and their audit entries are written to the audit table. Calls that are still open or kept
- * for longer are remembered on the way, and moved to the kept ones in one short transaction. A process that stops in
+ * Drops a closed generation whose calls are past their retention. It first goes through the generation in slices: the
+ * server writes the audit entries of a slice to the audit table, and returns only the calls that need the node. These
+ * are the calls that may have objects, those whose entry the server cannot make, and those that are still open or kept
+ * for longer. The last ones are remembered, and moved to the kept ones in one short transaction. A process that stops in
  * between leaves the generation as it is, and another begins again: every step can be repeated.
  *
  * A call that has ended and is past its retention does not change any more, so that what a slice has seen holds.
  */
 
 import { idAt } from '../../../core/call/id-time.ts'
-import { type Audit, ENTRY_COLUMNS, type EntryRow } from '../audit.ts'
-import { ALIAS, ENDED } from '../calls/rows.ts'
+import type { Audit } from '../audit.ts'
+import { ENTRY_COLUMNS, type EntryRow, entryText } from '../audit-entries.ts'
+import { ALIAS, ENDED, letterOf } from '../calls/rows.ts'
 import { type Session, statement, transaction } from '../connect/session.ts'
 import { encodeArray } from '../sql/arrays.ts'
 import { encodeId } from '../sql/ids.ts'
@@ -39,11 +41,35 @@ const MOST_MOVED = 50_000
 const LOOK_AGAIN_MS = 60_000
 /** Nodes learn within this time that a generation is emptied, so that none of them waits for its removal. */
 const DROP_AFTER_MS = 10_000
+/**
+ * If a crash of the server loses the entries of a slice, it also loses all that was committed later, and the generation
+ * is still there. So the commit need not wait for the disk. Compiling the statement takes longer than a slice.
+ */
+const SLICE_SETTINGS = statement(`SELECT set_config('synchronous_commit', 'off', true), set_config('jit', 'off', true)`)
 const MOVE_LIMIT = statement("SET LOCAL statement_timeout = '60s'")
 
-interface SliceRow extends Omit<EntryRow, 'audit'> {
-  audit: string | null
+/** A call that needs the node. The last one of a slice is always among them. */
+interface SliceRow extends EntryRow {
+  /** It has ended and is past its retention. */
   over: boolean
+  /** It may have objects. */
+  stored: boolean
+  /** Its audit entry is left to the node. */
+  unwritten: boolean
+  /** The number of calls in the slice. */
+  calls: number
+}
+
+/**
+ * A call has no objects if it came without attachments and returned a plain result at the first attempt. If its handler
+ * has stored objects all the same, the outcome says so before the value. In the statement, its table is `c`.
+ */
+const HAS_NO_OBJECTS = `c.state = '${letterOf('complete')}' AND c.attempt <= 1 AND starts_with(c.outcome, '{"kind":"result","value":')
+  AND (c.fixed IS NULL OR strpos(c.fixed, '"media":') = 0)`
+
+interface Slice {
+  rows: readonly SliceRow[]
+  calls: number
 }
 
 /** A generation that is being read. */
@@ -58,9 +84,19 @@ interface Walk {
 export function createRetirement({ tables, generations, audit, sample, smallBytes, now }: RetirementParts) {
   const { calls, callers, due } = tables
   const slice = perGeneration((generation) =>
-    statement(`SELECT ${ENTRY_COLUMNS}, (c.state IN (${ENDED}) AND c.keep_until <= $2) AS over
-      FROM ${calls(generation)} c JOIN ${callers(generation)} k ON k.hash = c.caller
-      WHERE c.id > $1 ORDER BY c.id LIMIT $3`),
+    statement(`WITH slice AS MATERIALIZED (
+        SELECT ${ENTRY_COLUMNS}, c.over, NOT coalesce(${HAS_NO_OBJECTS}, false) AS stored,
+          CASE WHEN c.over AND c.audit IS NOT NULL THEN ${entryText()} END AS entry
+        FROM (SELECT *, state IN (${ENDED}) AND keep_until <= $2 AS over FROM ${calls(generation)}
+          WHERE id > $1 AND caller IS NOT NULL ORDER BY id LIMIT $3) AS c
+        JOIN ${callers(generation)} k ON k.hash = c.caller),
+      archived AS (INSERT INTO ${tables.audit} (id, tenant, owner, operation, ended_at, entry)
+        SELECT id::text, tenant, owner, operation, ended_at, entry FROM slice WHERE entry IS NOT NULL ORDER BY id
+        ON CONFLICT (tenant, id) DO NOTHING)
+      SELECT * FROM (SELECT id, tenant, owner, request_id, operation, created_at, ended_at, audit, caller, args, fixed,
+          over, stored, over AND audit IS NOT NULL AND entry IS NULL AS unwritten, (count(*) OVER ())::int AS calls,
+          lead(id) OVER (ORDER BY id) IS NULL AS is_last FROM slice) AS s
+      WHERE NOT over OR stored OR unwritten OR is_last ORDER BY id`),
   )
   const count = perGeneration((generation) =>
     statement(`SELECT count(*)::int AS calls FROM (SELECT FROM ${calls(generation)} LIMIT ${FEW_CALLS + 1}) AS seen`),
@@ -151,19 +187,24 @@ export function createRetirement({ tables, generations, audit, sample, smallByte
       return walk !== undefined
     },
 
-    /** The next calls of that generation. */
-    async read(session: Session, limit: number): Promise<readonly SliceRow[]> {
+    /** Writes the audit entries of the next calls of that generation, and returns those that need the node. */
+    async archive(session: Session, limit: number): Promise<Slice> {
       if (walk && !generations.live.includes(walk.generation)) walk = undefined
-      if (!walk) return []
-      return (await session.query<SliceRow>(slice(walk.generation), [walk.after, now(), limit])).rows
+      if (!walk) return { rows: [], calls: 0 }
+      const { generation, after } = walk
+      return transaction(session, async () => {
+        await session.query(SLICE_SETTINGS)
+        const { rows } = await session.query<SliceRow>(slice(generation), [after, now(), limit])
+        return { commit: true, value: { rows, calls: rows[0]?.calls ?? 0 } }
+      })
     },
 
-    /** After the objects of these calls are removed. Empties the generation after the last of them. */
-    async take(session: Session, rows: readonly SliceRow[], isLast: boolean): Promise<void> {
+    /** After the objects of these calls are removed. Empties the generation after the last slice. */
+    async take(session: Session, { rows }: Slice, isLast: boolean): Promise<void> {
       if (!walk) return
       await audit.archive(
         session,
-        rows.filter((row): row is SliceRow & { audit: string } => row.over && row.audit !== null),
+        rows.filter(({ unwritten }) => unwritten),
       )
       for (const { id, over } of rows) if (!over) walk.left.add(id)
       walk.after = rows.at(-1)?.id ?? walk.after

@@ -2,7 +2,8 @@
  * Removes calls past their retention one by one: the kept ones, and those of small generations. A generation that has
  * become large is left to `retirement.ts`.
  */
-import { type Audit, ENTRY_COLUMNS, type EntryRow } from '../audit.ts'
+import type { Audit } from '../audit.ts'
+import { ENTRY_COLUMNS, type EntryRow } from '../audit-entries.ts'
 import type { CallReads } from '../calls/reads.ts'
 import { ENDED, OPEN } from '../calls/rows.ts'
 import { type Session, statement, transaction } from '../connect/session.ts'

@@ -7,6 +7,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const NIL = '0'.repeat(32)
 const SHAPE = '00000000-0000-0000-0000-000000000000'
 const DIGITS = '0123456789abcdef'
+/** Below every id that has a time. */
+export const LOWEST_ID = SHAPE
 /** Above every id that has a time. */
 export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
