@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { encodeArgs } from '../../console/src/explore/link-args.ts'
-import { helloTwo } from '../../examples/quickstart/operations.ts'
+import { helloOne, helloTwo } from '../../examples/quickstart/operations.ts'
 import { browser, describeWith } from '../engines/engines.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
 
@@ -27,7 +27,7 @@ const addCopies = (count: number) => `(async () => {
 describeWith(browser, 'the history', () => {
   let site: ConsoleSite
   beforeAll(async () => {
-    site = await startConsole({ operations: [helloTwo] })
+    site = await startConsole({ operations: [helloOne, helloTwo] })
   })
   afterAll(() => site[Symbol.asyncDispose]())
 

@@ -38,7 +38,7 @@ describeWith(browser, 'the operator of another tenant', () => {
       ])
     }
 
-    await look('#/runs', 'No calls are recorded yet')
+    await look('#/runs', 'No runs yet')
     await look('#/dead', 'No dead letters')
     await look('#/streams', 'No stream runs now')
     await look('#/approvals', 'Nothing waits for you')

@@ -109,7 +109,10 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
         )}
       </OperationHead>
       <section class="panel" aria-label={texts.arguments}>
-        <header>
+        <header class="wire-line">
+          <span class="quiet" aria-hidden="true">
+            {texts.wire}
+          </span>
           <WireSwitch
             call={call}
             value={wire.id}

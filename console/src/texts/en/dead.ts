@@ -9,6 +9,7 @@ export const texts = {
   empty: {
     title: 'No dead letters',
     text: 'Calls that fail for a reason that is not their caller’s wait here until they are replayed or dismissed.',
+    action: 'Show all runs',
   },
   none: { title: 'No dead letter matches', text: 'Make the filter wider to see more.', action: 'Clear the filter' },
   filterBy: (operation: string, code: string) => `Show only ${operation} with ${code}`,

@@ -25,7 +25,8 @@ export const texts = {
   error: 'Error',
   events: {
     accepted: 'Accepted',
-    decided: (verdict: string, rule: string | undefined) => `Policy: ${verdict}${rule ? ` by rule ${rule}` : ''}`,
+    decided: { allow: 'Allowed by', hold: 'Held by' },
+    thePolicy: 'the policy',
     held: 'Held for an approval',
     approval: {
       approved: 'Approved',
