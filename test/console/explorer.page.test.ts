@@ -217,6 +217,8 @@ describeWith(browser, 'the explorer', () => {
     await go.click()
     await done(page)
     expect(ran).toEqual(['risky 42'])
+    // What the check said of a call that had not run is gone.
+    expect(await page.getByText('Nothing has run').count()).toBe(0)
   })
 
   test('feature 25: a double click runs once', async () => {

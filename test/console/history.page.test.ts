@@ -81,7 +81,9 @@ describeWith(browser, 'the history', () => {
     const file = await (await downloading).path()
     await page.getByRole('button', { name: 'Delete My greeting' }).click()
     await page.getByText('Save a call to run it again').waitFor()
+    const link = page.url()
     await name(page).fill('something else')
+    await expect.poll(() => page.url()).not.toBe(link)
 
     await page.locator('input[type=file][accept*=json]').setInputFiles(file)
     await page

@@ -89,6 +89,7 @@ export const texts = {
     hidden: (mark: string) => `The server hides some values. Replace every “${mark}” before you replay.`,
     as: 'Run as',
     asOwner: 'the first caller',
+    back: 'Back',
     asMe: 'me',
     editedAsMe: 'You. Edited arguments are never sent in the name of the first caller.',
     start: 'Replay',
