@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { browser, describeWith } from '../engines/engines.ts'
 import { temporaryFolder } from '../scenarios/server.ts'
@@ -13,7 +14,7 @@ import { callAs, TOKENS, worldOptions } from './world.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
 
-const PROGRAM = join(import.meta.dirname, 'crashing-server.ts')
+const PROGRAM = fileURLToPath(new URL('./crashing-server.ts', import.meta.url))
 
 /** Starts a server, gives it something to do if it has nothing, and waits until it has killed itself. */
 async function crash(data: string, begin?: (url: string) => Promise<unknown>): Promise<void> {
