@@ -90,6 +90,8 @@ describeWith(browser, 'a newcomer', () => {
     await page.getByRole('link', { name: 'DOORBELL_NOT_FOUND' }).waitFor()
 
     await goTo(page, 'runs', 'Runs')
+    // The next Tab goes to the screen, not through the rail again.
+    await until(page, `document.activeElement?.closest('main')`)
     await page.keyboard.press('/')
     await page.keyboard.type('state:error op:v1:Doorbell.*')
     await page.keyboard.press('Enter')
