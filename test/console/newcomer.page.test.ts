@@ -67,6 +67,7 @@ describeWith(browser, 'a newcomer', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Waiting for an approval.').waitFor()
     await goTo(page, 'approvals', 'Approvals')
+    await page.locator('.split-list li').first().waitFor()
     await page.keyboard.press('j')
     await tabTo(page, 'button', 'Approve')
     await page.keyboard.press('Enter')
