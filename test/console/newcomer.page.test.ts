@@ -68,7 +68,13 @@ describeWith(browser, 'a newcomer', () => {
     await page.getByText('Waiting for an approval.').waitFor()
     await goTo(page, 'approvals', 'Approvals')
     await page.locator('.split-list li').first().waitFor()
-    await page.keyboard.press('j')
+    // The screen takes its keys just after it is drawn.
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('j')
+        return page.url()
+      })
+      .toContain('#/approvals/')
     await tabTo(page, 'button', 'Approve')
     await page.keyboard.press('Enter')
     await page.getByText('Approved: v1:Orders.Refund').waitFor()
