@@ -26,6 +26,9 @@ describeWith(browser, 'a newcomer', () => {
     return page
   }
   const complete = (page: Page) => page.getByText('Complete', { exact: true }).waitFor()
+  /** The arguments are filled in. */
+  const ready = (page: Page) =>
+    page.getByRole('button', { name: 'Run', exact: true }).and(page.locator(':enabled')).waitFor()
   /** Types into the palette at once, as a person does who knows it. */
   const goTo = async (page: Page, words: string, title: string) => {
     await page.keyboard.press('Control+k')
@@ -62,6 +65,7 @@ describeWith(browser, 'a newcomer', () => {
     await tabTo(page, 'link', 'Try a call that a person must approve')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'v1:Orders.Refund' }).waitFor()
+    await ready(page)
     await page.keyboard.press('Control+Enter')
     await page.getByText('A person must approve it before it runs.').waitFor()
     await page.keyboard.press('Enter')
@@ -87,10 +91,12 @@ describeWith(browser, 'a newcomer', () => {
   test('reads a stream, finds a failed run and replays it', async () => {
     const page = await openLink()
     await goTo(page, 'waves', 'v1:Waves.Watch')
+    await ready(page)
     await page.keyboard.press('Control+Enter')
     await page.locator('.code-row', { hasText: '"n":3' }).waitFor()
     // The stream is drawn ten times a second, and no letter goes astray.
     await goTo(page, 'doorbell', 'v1:Doorbell.Ring')
+    await ready(page)
     await page.keyboard.press('Control+Enter')
     await page.getByRole('dialog').waitFor()
     await page.keyboard.press('Enter')
