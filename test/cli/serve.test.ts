@@ -15,7 +15,7 @@ test('the quickstart is served at the address that is announced, and SIGTERM end
   server.kill('SIGTERM')
 
   expect(body.result).toBe(3)
-  expect(server.started).toMatchObject({ operations: 13, data: join(folder, 'data'), authentication: false })
+  expect(server.started).toMatchObject({ operations: 14, data: join(folder, 'data'), authentication: false })
   expect(server.started.note).toBe('no authentication: accepts connections from this machine only')
   expect(await server.ended).toBe(0)
 })

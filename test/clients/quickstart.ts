@@ -12,6 +12,7 @@ export const TOOLS = [
   'Greeter_Hello',
   'Notes_Add',
   'Orders_Export',
+  'Orders_Refund',
   'Pictures_Draw',
   'Reports_Generate',
   'Text_Shout',

@@ -1,6 +1,7 @@
 /** axe-core finds nothing on any screen, in both themes and three widths. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { browser, describeWith } from '../engines/engines.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
@@ -47,22 +48,61 @@ describeWith(browser, 'the console', () => {
   })
   afterAll(() => site[Symbol.asyncDispose]())
 
+  /** What opens above a screen. */
+  const overlays: Record<string, { on: string; open(page: Page): Promise<unknown> }> = {
+    palette: { on: 'errors', open: (page) => page.keyboard.press('Control+k') },
+    keys: { on: 'runs', open: (page) => page.keyboard.press('?') },
+    person: { on: 'errors', open: (page) => page.getByRole('button', { name: 'You and settings' }).click() },
+    export: { on: 'runs', open: (page) => page.getByRole('button', { name: 'Export runs' }).click() },
+    replay: { on: 'run', open: (page) => page.getByRole('button', { name: 'Replay…' }).click() },
+    bulk: { on: 'dead', open: selectAndReplay },
+    result: { on: 'explore', open: runFirst },
+  }
+
+  const violationsOf = async (page: Page, name: string) => {
+    const found: string[] = []
+    await page.evaluate(AXE)
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 800 })
+      const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as {
+        violations: Violation[]
+      }
+      for (const { id, nodes } of violations) found.push(`${name} ${width}: ${id}: ${nodes[0]?.html}`)
+    }
+    await page.context().close()
+    return found
+  }
+  const openIn = (fragment: string, colorScheme: 'light' | 'dark', token?: string) =>
+    site.open(fragment, { colorScheme, reducedMotion: 'reduce', bypassCSP: true, ...(token && { token }) })
+
   test.for(['light', 'dark'] as const)('every screen is accessible in the %s theme', async (colorScheme) => {
     const found: string[] = []
     for (const [name, fragment] of Object.entries(screens)) {
-      const token = name === 'login' ? {} : { token: TOKENS.operator }
-      const page = await site.open(fragment, { colorScheme, reducedMotion: 'reduce', bypassCSP: true, ...token })
+      const page = await openIn(fragment, colorScheme, name === 'login' ? undefined : TOKENS.operator)
       await settled(page)
-      await page.evaluate(AXE)
-      for (const width of WIDTHS) {
-        await page.setViewportSize({ width, height: 800 })
-        const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as {
-          violations: Violation[]
-        }
-        for (const { id, nodes } of violations) found.push(`${name} ${width}: ${id}: ${nodes[0]?.html}`)
-      }
-      await page.context().close()
+      found.push(...(await violationsOf(page, name)))
+    }
+    expect(found).toEqual([])
+  })
+
+  test.for(['light', 'dark'] as const)('what opens above a screen is, too, in the %s theme', async (colorScheme) => {
+    const found: string[] = []
+    for (const [name, { on, open }] of Object.entries(overlays)) {
+      const page = await openIn(screens[on] ?? '', colorScheme, TOKENS.operator)
+      await settled(page)
+      await open(page)
+      found.push(...(await violationsOf(page, name)))
     }
     expect(found).toEqual([])
   })
 })
+
+async function selectAndReplay(page: Page): Promise<void> {
+  await page.locator('.rows input[type=checkbox]').first().check()
+  await page.getByRole('button', { name: 'Replay' }).click()
+}
+
+async function runFirst(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Run', exact: true }).click()
+  await page.getByText('Complete', { exact: true }).waitFor()
+}

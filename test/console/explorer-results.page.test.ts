@@ -9,6 +9,7 @@ import { encodeArgs } from '../../console/src/explore/link-args.ts'
 import { browser, describeWith } from '../engines/engines.ts'
 import { verifies } from '../requirements.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
+import { until } from './waiting.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 
@@ -223,7 +224,12 @@ describeWith(browser, 'results in the explorer', () => {
     await run(page).click()
     const count = async () => Number((await page.locator('.stream-view strong').innerText()).replaceAll(/\D/g, ''))
     await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(2_000)
-    await page.locator('.frames-chart canvas').waitFor()
+    // The line is drawn: some points of the canvas have its colour.
+    await until(
+      page,
+      `(({ width, height }) => width * height > 0 && document.querySelector('.frames-chart canvas').getContext('2d')
+        .getImageData(0, 0, width, height).data.some((part) => part > 0))(document.querySelector('.frames-chart canvas'))`,
+    )
     expect(await page.locator('.code-row').count()).toBeLessThan(80)
 
     await page.getByRole('button', { name: 'Pause' }).click()
@@ -238,6 +244,8 @@ describeWith(browser, 'results in the explorer', () => {
     await expect.poll(further, PATIENT).toBe(0)
     await page.getByRole('button', { name: 'Resume' }).click()
     await expect.poll(count, PATIENT).toBeGreaterThan(paused)
+    const resumed = await count()
+    await expect.poll(count, PATIENT).toBeGreaterThan(resumed)
     await page.getByRole('button', { name: 'Stop' }).click()
 
     await page.getByText('Ended', { exact: true }).waitFor()

@@ -1,5 +1,7 @@
 /** The explorer in Chromium: try an operation, on every wire, with nothing lost and nothing run by itself. */
+import { execFile } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { operation } from 'callplane'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
@@ -111,34 +113,6 @@ describeWith(browser, 'the explorer', () => {
     expect(ran).toEqual([])
   })
 
-  test('features 5 and 6: request and response survive a reload; saved calls go out and come back', async () => {
-    const page = await at('v1:Greeter.Hello'.replace('v1', 'v2'), { name: 'history' })
-    await run(page).click()
-    await done(page)
-    await page.getByRole('link', { name: 'History' }).click()
-    await page.locator('.past-call', { hasText: 'history' }).waitFor()
-
-    await page.reload()
-    await page.locator('.past-call', { hasText: 'history' }).click()
-
-    expect(await result(page).innerText()).toContain('Hello history')
-    expect(await page.locator('.exchange').innerText()).toContain('POST /call')
-    await page.getByRole('button', { name: 'Save call' }).click()
-    await page.getByRole('dialog').getByLabel('Name').fill('My greeting')
-    await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('link', { name: 'History' }).click()
-    const downloading = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Export' }).click()
-    const file = await (await downloading).path()
-    await page.getByRole('button', { name: 'Delete My greeting' }).click()
-    await page.getByText('Save a call to run it again').waitFor()
-    await page.locator('input[type=file][accept*=json]').setInputFiles(file)
-    await page.locator('.kept li', { hasText: 'My greeting' }).waitFor()
-    await page.getByRole('button', { name: 'Clear history' }).click()
-    await page.getByText('Calls that you run here are kept').waitFor()
-    expect(site.complaints).toEqual([])
-  })
-
   test('feature 8: an async call shows its progress without polling', async () => {
     const page = await at('v1:Reports.Generate', { month: '2026-01', steps: 15 })
     const polls: string[] = []
@@ -182,6 +156,7 @@ describeWith(browser, 'the explorer', () => {
       const exchange = await page.locator('.exchanges').innerText()
       expect(exchange).toMatch(/Content-Type\s+application\/json/)
       expect(exchange).toMatch(/200 · \d+ B/)
+      expect(exchange).toMatch(/\d m?s, first byte after [\d.]+ m?s/)
       expect(exchange).toContain('Hello wires')
       await page.getByRole('link', { name: 'Result' }).click()
     }
@@ -242,6 +217,8 @@ describeWith(browser, 'the explorer', () => {
     await go.click()
     await done(page)
     expect(ran).toEqual(['risky 42'])
+    // What the check said of a call that had not run is gone.
+    expect(await page.getByText('Nothing has run').count()).toBe(0)
   })
 
   test('feature 25: a double click runs once', async () => {
@@ -266,8 +243,9 @@ describeWith(browser, 'the explorer', () => {
     expect(await page.getByRole('alert').innerText()).toContain('Doorbell ID not found')
   })
 
-  test('feature 13: code for the call stands in six languages', async () => {
+  test('feature 13: code for the call stands in six languages, and what is copied runs', async () => {
     const page = await at('v1:Calculator.Add', { a: 20, b: 22 }, 'tab=snippets')
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const expected = {
       curl: '/call',
       TypeScript: 'createClient',
@@ -280,6 +258,19 @@ describeWith(browser, 'the explorer', () => {
       await page.getByRole('button', { name: language, exact: true }).click()
       await page.locator('.snippets', { hasText: text }).waitFor()
       await page.locator('.snippets', { hasText: /"a": ?20/ }).waitFor()
+      if (language !== 'MCP JSON') expect(await page.locator('.snippets').innerText()).toMatch(addressOf(site.url))
     }
+
+    await page.getByRole('button', { name: 'curl', exact: true }).click()
+    await page.locator('.snippets').getByRole('button', { name: 'Copy' }).click()
+    await page.locator('.snippets').getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = String(await page.evaluate('navigator.clipboard.readText()'))
+    const { stdout } = await promisify(execFile)('sh', ['-c', copied])
+    expect(JSON.parse(stdout)).toMatchObject({ state: 'complete', result: 42 })
   })
 })
+
+/** The server's own address, not a path below it. */
+function addressOf(url: string): RegExp {
+  return new RegExp(`${url}(?:/call)?(?![\\w/])`)
+}

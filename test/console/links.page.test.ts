@@ -20,9 +20,12 @@ const DRIVE: Record<RouteName, (page: Page) => Promise<unknown>> = {
     // What the list is filtered by is not part of an operation's link.
     await page.getByLabel('Filter operations').fill('')
     await page.getByLabel('orderId', { exact: true }).fill('B-1')
-    await page.getByRole('button', { name: 'Both', exact: true }).click()
-    await page.getByRole('button', { name: 'MCP', exact: true }).click()
+    for (const choice of ['Both', 'MCP']) {
+      await page.getByRole('button', { name: choice, exact: true }).click()
+      await page.locator(`button[aria-pressed="true"]:text-is("${choice}")`).waitFor()
+    }
     await page.getByRole('link', { name: 'Documentation' }).click()
+    await page.locator('a[aria-current="page"]:text-is("Documentation")').waitFor()
     await until(page, `/a=/.test(location.hash)`)
   },
   async runs(page) {

@@ -24,6 +24,20 @@ describeWith(browser, 'logging in', () => {
     expect(site.complaints).toEqual([])
   })
 
+  test('feature 18: a code works once, and a second browser is told why', async () => {
+    await using site = await startConsole({ operations: [add], auth: { verify: () => undefined } })
+    const { code } = (await site.server.loginCode()) ?? {}
+
+    const first = await site.open(`#/login?code=${code}&to=%23%2Fruns`)
+    await first.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
+    const second = await site.open(`#/login?code=${code}&to=%23%2Fruns`)
+    await second.getByRole('heading', { name: 'Sign in to Callplane' }).waitFor()
+
+    expect(await second.locator('.notice').innerText()).toContain('A link works once')
+    expect(await second.evaluate('sessionStorage.getItem("callplane.session")')).toBeNull()
+    expect(site.complaints).toEqual([])
+  })
+
   test('a link that leads elsewhere does not', async () => {
     await using site = await startConsole({ operations: [add] })
 

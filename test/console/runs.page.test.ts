@@ -58,6 +58,30 @@ describeWith(browser, 'the console', () => {
     await expect.poll(() => page.url()).toContain('#/run/')
   })
 
+  test('Enter presses the button that has the focus, also where it opens a row', async () => {
+    const page = await open('#/runs')
+    await page.locator('.rows .run-row').first().waitFor()
+    await page.keyboard.press('j')
+    await page.getByRole('button', { name: 'Failed' }).focus()
+    await page.keyboard.press('Enter')
+
+    await expect.poll(() => page.getByLabel('Filter', { exact: true }).inputValue()).toBe('state:error')
+    await page.getByText('8 runs').waitFor()
+  })
+
+  test('the keys also move, select and open among the dead letters', async () => {
+    const page = await open('#/dead?f=code:INTERNAL')
+    await page.locator('.rows .run-row').first().waitFor()
+    for (const key of ['j', 'x', 'j', 'x', 'j', 'k']) await page.keyboard.press(key)
+    await page.getByText('2 selected').waitFor()
+    const chosen = await page.locator('.rows .run-row.current a').getAttribute('href')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toContain(chosen as string)
+    await page.goto(`${site.url}/console/#/dead?f=code:NOTHING`)
+    await page.getByRole('link', { name: 'Clear the filter' }).click()
+    await page.locator('.rows .run-row').first().waitFor()
+  })
+
   test('the timeline shows every attempt, and a payload only after a click', async () => {
     const [failed] = await someRuns(site.url)
     const page = await open(`#/run/${failed}`)

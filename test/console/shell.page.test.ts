@@ -92,5 +92,10 @@ describeWith(browser, 'the page', () => {
     await page.route('**/assets/index-*.js', (route) => route.abort())
     await page.reload()
     expect(await page.evaluate(background)).toBe(dark)
+
+    const system = await site.open('#/errors', { colorScheme: 'dark' })
+    await system.route('**/assets/index-*.js', (route) => route.abort())
+    await system.reload()
+    expect(await system.evaluate(background)).toBe(dark)
   })
 })

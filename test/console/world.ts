@@ -10,7 +10,9 @@ export const TOKENS = {
   nobody: 'nobody-token-of-the-tests',
 }
 
-const ALL = ['read', 'payloads', 'operate', 'replay', 'approve', 'audit'].map((scope) => `callplane:${scope}`)
+const ALL = ['read', 'payloads', 'operate', 'replay', 'approve', 'audit', 'metrics'].map(
+  (scope) => `callplane:${scope}`,
+)
 
 export const refund = operation('v1:orders.refund', {
   description: 'Refunds an amount to the customer of an order.',

@@ -133,7 +133,7 @@ function Facts({ approval }: { approval: ApprovalView }) {
         <>
           <dt>{texts.facts.decided}</dt>
           <dd>
-            {decision.by} · <Time at={decision.at} />
+            <SeenText text={personOf(decision.by)} /> · <Time at={decision.at} />
             {decision.why && (
               <>
                 {' · '}

@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from '@tanstack/preact-query'
 import { useMemo } from 'preact/hooks'
 import type { AuditEntry } from '../api/types.ts'
-import { Button } from '../design/button.tsx'
+import { Button, LinkButton } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { SeenText } from '../design/seen-text.tsx'
@@ -62,6 +62,11 @@ export function AuditScreen() {
       {entries?.length === 0 && !pages.hasNextPage && (
         <Empty icon="audit" title={words.title}>
           <p>{words.text}</p>
+          <div class="actions">
+            <LinkButton tone="primary" href={text === '' ? href('explore') : href('audit')}>
+              {words.action}
+            </LinkButton>
+          </div>
         </Empty>
       )}
       {entries && entries.length > 0 && <Entries entries={entries} />}
@@ -115,7 +120,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
                   {entry.code}
                 </a>
               ) : (
-                entry.outcome
+                (texts.outcomes[entry.outcome] ?? entry.outcome)
               )}
             </td>
             <td class="number quiet">{durationOf(Date.parse(entry.endedAt) - Date.parse(entry.startedAt))}</td>

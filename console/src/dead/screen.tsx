@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { readCallFilter } from '../../../src/core/filter/call-filter.ts'
 import { termText } from '../../../src/core/filter/terms.ts'
 import type { CallFilter, DeadLetterPage } from '../api/types.ts'
+import { LinkButton } from '../design/button.tsx'
 import { Empty, Failure, Skeleton } from '../design/feedback.tsx'
 import { ScreenHead } from '../design/screen.tsx'
 import { countOf, Time } from '../design/time.tsx'
@@ -11,6 +12,7 @@ import { ExportButton } from '../exports/export-button.tsx'
 import { FilterBar } from '../filter/filter-bar.tsx'
 import { hasTerms, toggleTerms } from '../filter/terms.ts'
 import { href } from '../routes.ts'
+import { rowAfter, useRowKeys } from '../runs/row-keys.ts'
 import { useRunList } from '../runs/run-list.ts'
 import { RunTable } from '../runs/run-table.tsx'
 import { SelectionBar } from '../runs/selection-bar.tsx'
@@ -28,7 +30,10 @@ export function DeadScreen() {
   const groups = useGroups(filter)
   const [selected, setSelected] = useState<ReadonlySet<string> | 'all'>(new Set())
   const [current, setCurrent] = useState(-1)
-  useEffect(() => setSelected(new Set()), [filter])
+  useEffect(() => {
+    setSelected(new Set())
+    setCurrent(-1)
+  }, [filter])
   const runs = list.runs ?? []
   const total = groups.data?.reduce((sum, { count }) => sum + count, 0)
   const setFilter = (f: string) => router.go(href('dead', {}, { f }))
@@ -38,6 +43,11 @@ export function DeadScreen() {
       if (!next.delete(id)) next.add(id)
       return next
     })
+  useRowKeys({
+    chosen: runs[current],
+    move: (by) => setCurrent(rowAfter(current, by, runs.length)),
+    toggle,
+  })
   const refresh = () => {
     list.refresh()
     void groups.refetch()
@@ -70,6 +80,11 @@ export function DeadScreen() {
       {list.runs?.length === 0 && (
         <Empty icon="dead" title={words.title}>
           <p>{words.text}</p>
+          <div class="actions">
+            <LinkButton tone="primary" href={text === '' ? href('runs') : href('dead')}>
+              {words.action}
+            </LinkButton>
+          </div>
         </Empty>
       )}
       {runs.length > 0 && (

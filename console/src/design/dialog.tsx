@@ -1,6 +1,6 @@
 /** A modal dialog on the browser's own element: it keeps the focus, Esc closes it, and the page behind is inert. */
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { texts } from '../texts/en/design.ts'
 import { classes, IconButton } from './button.tsx'
 
@@ -16,7 +16,8 @@ interface DialogProps {
 /** A dialog is open while it is rendered. When it closes, the focus returns to the element that had it. */
 export function useModal(): RefObject<HTMLDialogElement> {
   const ref = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // Before the next key arrives: what a person types at once belongs to the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement
     ref.current?.showModal()
     return () => {

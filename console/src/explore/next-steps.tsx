@@ -8,7 +8,7 @@ export const FIRST = 'v1:Calculator.Add'
 
 const STEPS = [
   { op: 'v1:Reports.Generate', text: texts.next.progress },
-  { op: 'v1:orders.refund', text: texts.next.governed },
+  { op: 'v1:Orders.Refund', text: texts.next.governed },
 ] as const
 
 export function NextSteps({ op, entries }: { op: string; entries: readonly Entry[] }) {

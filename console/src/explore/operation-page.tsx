@@ -76,6 +76,8 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
   const start = () => {
     setAsking(false)
     setPast(undefined)
+    // It said what would happen, and now it happens.
+    check.reset()
     runs.start({ wire, call: call.fresh(), files: filesOf(attachments) })
     if (tab !== 'result' && tab !== 'exchange') router.replace(to({ tab: undefined }))
   }
@@ -109,7 +111,10 @@ export function OperationPage({ entry, entries, query, runs, drafts }: Operation
         )}
       </OperationHead>
       <section class="panel" aria-label={texts.arguments}>
-        <header>
+        <header class="wire-line">
+          <span class="quiet" aria-hidden="true">
+            {texts.wire}
+          </span>
           <WireSwitch
             call={call}
             value={wire.id}
@@ -198,7 +203,7 @@ function RunButton({ isEnabled, onRun }: { isEnabled: boolean; onRun(): void }) 
   // A newcomer presses Enter. A person who types somewhere is not disturbed.
   useEffect(() => {
     const { activeElement } = document
-    if (isEnabled && (!activeElement || activeElement === document.body)) button.current?.focus()
+    if (isEnabled && (!activeElement || activeElement.matches('body, main'))) button.current?.focus()
   }, [isEnabled])
   return (
     <button

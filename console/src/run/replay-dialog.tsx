@@ -94,9 +94,10 @@ export function ReplayDialog({ id, operation, onClose }: { id: string; operation
           <span class="quiet">{texts.replay.editedAsMe}</span>
         )}
       </div>
-      <WhyField why={why} />
+      <WhyField why={why} autoFocus />
       {replay.error && <Failure error={replay.error} />}
       <div class="actions">
+        <Button onClick={onClose}>{texts.replay.back}</Button>
         <Button
           tone="primary"
           icon="replay"

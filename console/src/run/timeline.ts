@@ -48,7 +48,8 @@ export function timelineOf(details: CallDetails): TimelineEvent[] {
 
 function decisionEvent({ verdict, rule }: NonNullable<CallDetails['decision']>): TimelineEvent {
   const tone = verdict === 'hold' ? 'warn' : 'idle'
-  return { name: 'decision', title: texts.events.decided(verdict, rule), tone, icon: 'approvals' }
+  const title = `${texts.events.decided[verdict]} ${rule ?? texts.events.thePolicy}`
+  return { name: 'decision', title, tone, icon: 'approvals' }
 }
 
 function approvalEvents({ approval }: CallDetails): TimelineEvent[] {

@@ -64,7 +64,7 @@ export function BulkDialog({ action, selection, preview, count, onClose, onDone 
           <Segments label={texts.bulk.as} options={CALLERS} value={as} onChange={(name) => setAs(name)} />
         </div>
       )}
-      <WhyField why={why} />
+      <WhyField why={why} autoFocus />
       {change.error && <Failure error={change.error} />}
       <div class="actions">
         <Button onClick={onClose}>{texts.bulk.back}</Button>

@@ -92,6 +92,8 @@ interface RowProps {
 }
 
 function Row({ run, index, top, isCurrent, isSelected, onCurrent, onToggle }: RowProps) {
+  // The state says already that a call was canceled.
+  const code = run.code === 'CANCELED' ? undefined : run.code
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys J, K and P do the same
     <div
@@ -112,6 +114,7 @@ function Row({ run, index, top, isCurrent, isSelected, onCurrent, onToggle }: Ro
       </span>
       <span role="cell" class="state">
         <Status call={run} />
+        {code && <span class="code mono clip on-card">{code}</span>}
       </span>
       <span role="cell" class="what clip">
         <a
@@ -122,7 +125,7 @@ function Row({ run, index, top, isCurrent, isSelected, onCurrent, onToggle }: Ro
         >
           {run.operation}
         </a>
-        {run.code && run.code !== 'CANCELED' && <span class="code mono">{run.code}</span>}
+        {code && <span class="code mono">{code}</span>}
         {run.progress?.message && run.state === 'pending' && <span class="faint">{run.progress.message}</span>}
       </span>
       <span role="cell" class="who clip" title={run.owner}>

@@ -10,10 +10,10 @@ import { ExportButton } from '../exports/export-button.tsx'
 import { FilterBar } from '../filter/filter-bar.tsx'
 import { withFixedTimes, withTerm } from '../filter/terms.ts'
 import { href } from '../routes.ts'
-import { useKeys } from '../shell/keys.ts'
 import { usePage, useWho } from '../shell/page.ts'
 import { texts } from '../texts/en/runs.ts'
 import { Peek } from './peek.tsx'
+import { rowAfter, useRowKeys } from './row-keys.ts'
 import { type RunList, useRunList } from './run-list.ts'
 import { RunTable } from './run-table.tsx'
 import { SelectionBar } from './selection-bar.tsx'
@@ -42,7 +42,7 @@ export function RunsScreen() {
   const setFilter = (f: string) => router.go(href('runs', {}, { f }))
   const setPeek = (peek: string | undefined) => router.setQuery('runs', { peek })
   const move = (by: number) => {
-    const next = Math.max(0, Math.min(runs.length - 1, current + by))
+    const next = rowAfter(current, by, runs.length)
     setCurrent(next)
     if (query.peek) setPeek(runs[next]?.id)
   }
@@ -52,12 +52,8 @@ export function RunsScreen() {
       if (!next.delete(id)) next.add(id)
       return next
     })
-  useKeys([
-    { key: 'j', label: texts.keys.next, run: () => move(1) },
-    { key: 'k', label: texts.keys.previous, run: () => move(-1) },
-    { key: 'enter', label: texts.keys.open, run: () => chosen && router.go(href('run', { id: chosen.id })) },
+  useRowKeys({ chosen, move, toggle }, [
     { key: 'p', label: texts.keys.peek, run: () => setPeek(query.peek ? undefined : chosen?.id) },
-    { key: 'x', label: texts.keys.select, run: () => chosen && toggle(chosen.id) },
     { key: 'escape', label: texts.closePeek, run: () => setPeek(undefined) },
   ])
 

@@ -107,9 +107,10 @@ function CurrentScreen() {
   const main = useRef<HTMLElement>(null)
   const place = router.place.value
   const name = place?.name
-  // A new screen begins at its top, and a screen reader begins there too.
+  // A new screen begins at its top, and so do the Tab key and a screen reader.
   useEffect(() => {
     main.current?.scrollTo(0, 0)
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true })
     if (name) document.title = `${titleOf(name)} · ${texts.product}`
   }, [name])
   const Screen = name && SCREENS[name]

@@ -25,6 +25,7 @@ export function createKeys(window: Window, single: ReadonlySignal<boolean>): Key
     const key = keyOf(event)
     const isSingle = !key.startsWith('mod+')
     if (isSingle && (event.altKey || !single.peek() || isTyping(event.target) || isModal(event.target))) return
+    if (key === 'enter' && isPressable(event.target)) return
     const action = actions.peek().findLast((one) => one.key === key)
     if (!action) return
     event.preventDefault()
@@ -48,6 +49,11 @@ function keyOf(event: KeyboardEvent): string {
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.shadowRoot !== null
+}
+
+/** Enter presses a button and follows a link, whatever else it means on the screen. */
+function isPressable(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('a[href], button, summary') !== null
 }
 
 /** An open dialog has its own keys. */

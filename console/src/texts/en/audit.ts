@@ -15,8 +15,17 @@ export const texts = {
   rule: 'Rule',
   request: 'Request',
   verdicts: { allow: 'Allowed', deny: 'Denied', hold: 'Held' },
+  outcomes: { complete: 'Complete', error: 'Failed' } as Readonly<Record<string, string>>,
   more: 'Show older entries',
   searched: 'The server searched a part of the trail.',
-  empty: { title: 'No entries', text: 'Recorded and governed calls appear here when they end.' },
-  none: { title: 'No entry matches', text: 'Make the filter wider, or look at older entries.' },
+  empty: {
+    title: 'No entries',
+    text: 'Recorded and governed calls appear here when they end.',
+    action: 'Call an operation',
+  },
+  none: {
+    title: 'No entry matches',
+    text: 'Make the filter wider, or look at older entries.',
+    action: 'Clear the filter',
+  },
 }

@@ -5,10 +5,11 @@ export const texts = {
   placeholder: 'op:v1:orders.* code:UPSTREAM since:1d',
   groups: 'By operation and code',
   count: 'Runs',
-  last: 'Last',
+  last: 'Latest:',
   empty: {
     title: 'No dead letters',
     text: 'Calls that fail for a reason that is not their caller’s wait here until they are replayed or dismissed.',
+    action: 'Show all runs',
   },
   none: { title: 'No dead letter matches', text: 'Make the filter wider to see more.', action: 'Clear the filter' },
   filterBy: (operation: string, code: string) => `Show only ${operation} with ${code}`,

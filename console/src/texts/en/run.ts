@@ -25,7 +25,8 @@ export const texts = {
   error: 'Error',
   events: {
     accepted: 'Accepted',
-    decided: (verdict: string, rule: string | undefined) => `Policy: ${verdict}${rule ? ` by rule ${rule}` : ''}`,
+    decided: { allow: 'Allowed by', hold: 'Held by' },
+    thePolicy: 'the policy',
     held: 'Held for an approval',
     approval: {
       approved: 'Approved',
@@ -88,6 +89,7 @@ export const texts = {
     hidden: (mark: string) => `The server hides some values. Replace every “${mark}” before you replay.`,
     as: 'Run as',
     asOwner: 'the first caller',
+    back: 'Back',
     asMe: 'me',
     editedAsMe: 'You. Edited arguments are never sent in the name of the first caller.',
     start: 'Replay',
