@@ -110,6 +110,8 @@ export interface BatchesParts {
 
 /** Smaller batches cost more for each request: 55 µs of Postgres at 16, 35 at 32, 22 at 128. */
 const FEW = 32
+/** While so many connections are busy, fewer requests than that wait for more of their shape. */
+const SOME_BUSY = 2
 const MAX_BATCH_BYTES = 4_000_000
 const AGAIN_MS = 20
 
@@ -206,9 +208,13 @@ export class Batches {
   }
 
   #nextBatch(): Request[] | undefined {
+    const busy = this.#parts.connections.length - this.#idle.length
     let oldest: Request[] | undefined
-    for (const waiting of this.#ready.values())
-      if (!oldest || (waiting[0] as Request).order < (oldest[0] as Request).order) oldest = waiting
+    for (const waiting of this.#ready.values()) {
+      const [first] = waiting as [Request]
+      if (busy >= SOME_BUSY && waiting.length < Math.min(FEW, first.shape.most)) continue
+      if (!oldest || first.order < (oldest[0] as Request).order) oldest = waiting
+    }
     if (!oldest) return undefined
     const { shape } = oldest[0] as Request
     const most = Math.min(shape.most, Math.max(FEW, Math.ceil(oldest.length / this.#idle.length)))
