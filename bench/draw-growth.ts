@@ -1,6 +1,6 @@
 /** Draws `docs/bench/growth-*.svg` from results.json alone: the cost of a call by size, one plot for each series. */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import type { Results } from './results.ts'
+import { placeOf, type Results } from './results.ts'
 import { GROWING, type Growing, MODELS } from './suites/growth-series.ts'
 import type { Row } from './suites/suite.ts'
 import { drawLines, type Line } from './svg-lines.ts'
@@ -10,7 +10,8 @@ const FOLDER = new URL('../docs/bench/', import.meta.url)
 type Point = Row & { cpuUs: number }
 
 /** Returns the names of the written files. */
-export function drawGrowth({ rows, machine }: Pick<Results, 'rows' | 'machine'>): string[] {
+export function drawGrowth(results: Pick<Results, 'rows' | 'runs'>): string[] {
+  const { rows } = results
   mkdirSync(FOLDER, { recursive: true })
   return GROWING.flatMap((growing) => {
     const lines = MODELS.map((model) => lineOf(rows, growing, model)).filter(({ points }) => points.length > 1)
@@ -18,7 +19,7 @@ export function drawGrowth({ rows, machine }: Pick<Results, 'rows' | 'machine'>)
     const file = `growth-${growing.replace(' ', '-')}.svg`
     const chart = drawLines({
       title: `What a call costs, by ${growing}`,
-      subtitle: `CPU µs per call of the server's process · ${machine.cores} × ${machine.cpu}, Node ${machine.node}`,
+      subtitle: `CPU µs per call of the server's process · ${placeOf('growth', results)}`,
       sizes: growing,
       lines,
     })

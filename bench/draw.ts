@@ -1,6 +1,6 @@
 /** Draws `docs/bench/*.svg` from results.json alone: one bar chart for each suite that is compared with a limit. */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import type { Results } from './results.ts'
+import { placeOf, type Results } from './results.ts'
 import type { Row } from './suites/suite.ts'
 import { type Bar, type BarGroup, drawBars } from './svg-bars.ts'
 
@@ -33,13 +33,14 @@ const CHARTS: Readonly<Record<string, Chart>> = {
 type Relative = Row & { relative: number }
 
 /** Returns the names of the written files. */
-export function drawCharts({ rows, machine }: Pick<Results, 'rows' | 'machine'>): string[] {
+export function drawCharts(results: Pick<Results, 'rows' | 'runs'>): string[] {
+  const { rows } = results
   mkdirSync(FOLDER, { recursive: true })
   return Object.entries(CHARTS).flatMap(([suite, { title, measure, figure }]) => {
     const own = rows.filter(isRelative).filter((row) => row.suite === suite)
     if (own.length < 2) return []
     const file = `${suite.replaceAll(' ', '-')}.svg`
-    const subtitle = `${measure} · ${machine.cores} × ${machine.cpu}, Node ${machine.node}`
+    const subtitle = `${measure} · ${placeOf(suite, results)}`
     writeFileSync(new URL(file, FOLDER), drawBars({ title, subtitle, groups: groupsOf(own, figure) }))
     return [`docs/bench/${file}`]
   })

@@ -1,4 +1,4 @@
-/** Reads and writes results.json: the machine, the versions, the dates, all rows and all goals. */
+/** Reads and writes results.json: when and where each suite was measured, the versions, all rows and all goals. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
@@ -7,26 +7,37 @@ import type { Findings } from './suites/suite.ts'
 
 const RESULTS = new URL('./results.json', import.meta.url)
 
-export interface Results extends Findings {
-  machine: { cpu: string; cores: number; memoryGb: number; node: string; platform: string }
-  versions: Record<string, string>
-  /** The day on which each suite was measured (UTC). */
-  dates: Record<string, string>
+export interface Machine {
+  cpu: string
+  cores: number
+  memoryGb: number
+  node: string
+  platform: string
 }
 
-/**
- * Suites that were not run keep their earlier results, if those were measured on this machine with the same versions.
- */
+/** The day on which a suite was measured (UTC), and where. */
+export interface Run {
+  date: string
+  machine: Machine
+}
+
+export interface Results extends Findings {
+  versions: Record<string, string>
+  /** By suite, or by part of a suite. */
+  runs: Record<string, Run>
+}
+
+/** Suites that were not run keep their earlier results, if those were measured with the same versions. */
 export function writeResults(findings: Findings, suites: readonly string[]): Results {
-  const circumstances = { machine: describeMachine(), versions: installedVersions() }
-  const kept = readKept(circumstances)
+  const versions = installedVersions()
+  const kept = readKept(versions)
   // A suite with several limits or parts has rows under its name plus another word. A part can be measured alone.
   const isKept = ({ suite }: { suite: string }) =>
     !suites.includes(suite.split(' ')[0] as string) && !suites.includes(partOf(suite))
-  const today = new Date().toISOString().slice(0, 10)
+  const run: Run = { date: new Date().toISOString().slice(0, 10), machine: describeMachine() }
   const results: Results = {
-    ...circumstances,
-    dates: { ...kept.dates, ...Object.fromEntries(suites.map((suite) => [suite, today])) },
+    versions,
+    runs: { ...kept.runs, ...Object.fromEntries(suites.map((suite) => [suite, run])) },
     rows: [...kept.rows.filter(isKept), ...findings.rows],
     goals: [...kept.goals.filter(isKept), ...findings.goals],
   }
@@ -40,6 +51,21 @@ export function partOf(suite: string): string {
   return suite.replace(' ', '/')
 }
 
+/** The last run that measured the rows with this name: of the part, or of the whole suite. */
+export function requireRun(suite: string, { runs }: Pick<Results, 'runs'>): Run {
+  const [whole = suite] = suite.split(' ')
+  const [part, all] = [runs[partOf(suite)], runs[whole]]
+  const run = part && all && all.date > part.date ? all : (part ?? all)
+  if (!run) throw new Error(`results.json does not say when and where ${suite} was measured. Measure it again.`)
+  return run
+}
+
+/** For a chart: the machine and its Node. */
+export function placeOf(suite: string, results: Pick<Results, 'runs'>): string {
+  const { machine } = requireRun(suite, results)
+  return `${machine.cores} × ${machine.cpu}, Node ${machine.node}`
+}
+
 export function readResults(): Results | undefined {
   return existsSync(RESULTS) ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as Results) : undefined
 }
@@ -49,16 +75,14 @@ export function roundFigure(value: number): number {
   return Number.isInteger(value) ? value : Number(value.toPrecision(4))
 }
 
-function readKept({ machine, versions }: Pick<Results, 'machine' | 'versions'>): Omit<Results, 'machine' | 'versions'> {
+function readKept(versions: Results['versions']): Omit<Results, 'versions'> {
   const before = readResults()
   // A package that was added since cannot have changed the figures from before.
   const same = Object.fromEntries(Object.keys(before?.versions ?? {}).map((name) => [name, versions[name]]))
-  return before && isDeepStrictEqual([before.machine, before.versions], [machine, same])
-    ? before
-    : { rows: [], goals: [], dates: {} }
+  return before && isDeepStrictEqual(before.versions, same) ? before : { rows: [], goals: [], runs: {} }
 }
 
-function describeMachine(): Results['machine'] {
+export function describeMachine(): Machine {
   return {
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: cpus().length,

@@ -3,7 +3,7 @@
  * marks, such as `<!-- bench:sync -->` and `<!-- /bench:sync -->`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { partOf, type Results, roundFigure } from './results.ts'
+import { partOf, type Results, requireRun, roundFigure } from './results.ts'
 import { POSTGRES_PARTS } from './suites/postgres.ts'
 import type { Goal, Row } from './suites/suite.ts'
 
@@ -28,7 +28,8 @@ export function fillTables(page: string, results: Results): string {
   })
 }
 
-function tablesOf(mark: string, { rows, goals, machine, dates }: Results): string {
+function tablesOf(mark: string, results: Results): string {
+  const { rows, goals } = results
   // A mark may name a part of a suite, such as `postgres_rates`.
   const suite = mark.replaceAll('_', ' ')
   const [whole = suite] = suite.split(' ')
@@ -38,15 +39,14 @@ function tablesOf(mark: string, { rows, goals, machine, dates }: Results): strin
     const command = suite.slice(whole.length + 1) in POSTGRES_PARTS ? part : whole
     return `There are no figures of this suite. \`npm run bench -- ${command}\` measures them.`
   }
-  const { cores, cpu, node } = machine
-  const day = [dates?.[part], dates?.[whole]].filter((date) => date !== undefined)
+  const { date, machine } = requireRun(suite, results)
   const engines = [...new Set(own.flatMap(({ engine }) => engine ?? []))]
   const ownGoals = goals.filter((goal) => goal.suite === suite)
   const isCompared = own.some(({ cpuUs, relative }) => cpuUs !== undefined || relative !== undefined)
   const verb = isCompared || engines.length > 0 ? 'Measured' : 'Simulated with costs measured'
-  const on = [`${cores} × ${cpu} with Node ${node}`, ...engines].join(', ')
+  const on = [`${machine.cores} × ${machine.cpu} with Node ${machine.node}`, ...engines].join(', ')
   return [
-    `${verb} on ${day.sort().at(-1) ?? 'an unknown day'} on ${on}.`,
+    `${verb} on ${date} on ${on}.`,
     isCompared ? tableOf(headingsOf(own), own.map(cellsOf)) : figureTable(own),
     ...(ownGoals.length > 0 ? [tableOf(['goal', 'measured', ''], ownGoals.map(goalCells))] : []),
   ].join('\n\n')

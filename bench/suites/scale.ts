@@ -1,5 +1,6 @@
 /** The capacity model of docs/scale.md: measures its costs, checks its predictions here, and simulates many cells. */
-import { readResults } from '../results.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { describeMachine, readResults, requireRun } from '../results.ts'
 import { calibrate, type Measured } from '../scale/calibrate.ts'
 import { busiest, capacityOf } from '../scale/capacity.ts'
 import type { CellShape } from '../scale/cell.ts'
@@ -40,8 +41,14 @@ export async function scale(settings: Settings): Promise<Findings> {
 
 /** A call over HTTP costs a node this much beside the engine. From the suite `sync`. */
 function httpCost(): number {
-  const row = readResults()?.rows.find(({ suite, contender }) => suite === 'sync' && contender === 'callplane')
-  if (row?.cpuUs === undefined) throw new Error('Run "npm run bench -- sync" first: the model needs the cost of HTTP.')
+  const results = readResults()
+  const row = results?.rows.find(({ suite, contender }) => suite === 'sync' && contender === 'callplane')
+  if (
+    !results ||
+    row?.cpuUs === undefined ||
+    !isDeepStrictEqual(requireRun('sync', results).machine, describeMachine())
+  )
+    throw new Error('Run "npm run bench -- sync" first: the model needs the cost of HTTP on this machine.')
   return row.cpuUs
 }
 

@@ -6,6 +6,8 @@ import { fillTables } from '../../bench/tables.ts'
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
 
+const MACHINE = { cpu: 'Chip', cores: 2, memoryGb: 4, node: 'v24.0.0', platform: 'linux x64' }
+
 test('the tables of measured figures are those that results.json gives', () => {
   const results = JSON.parse(read('bench/results.json')) as Results
 
@@ -23,9 +25,8 @@ test('a table has the figures, their intervals, the day and the machine', () => 
   const limit = { suite: 'sync', contender: 'bare', cpuUs: 20, relative: 1, limit: 'bare' }
   const ours = { ...limit, contender: 'ours', cpuUs: 25, relative: 0.8, interval: { low: 0.79, high: 0.81 } }
   const results: Results = {
-    machine: { cpu: 'Chip', cores: 2, memoryGb: 4, node: 'v24.0.0', platform: 'linux x64' },
     versions: {},
-    dates: { sync: '2026-01-02' },
+    runs: { sync: { date: '2026-01-02', machine: MACHINE } },
     rows: [limit, ours],
     goals: [{ suite: 'sync', name: 'a call', goal: 'at least 0.85', measured: '0.80 (0.79 to 0.81)', met: false }],
   }
@@ -47,9 +48,11 @@ test('a part of a suite has its own table, with a column for each figure and the
     figures: { 'p99 ms': 4 },
   }
   const results: Results = {
-    machine: { cpu: 'Chip', cores: 2, memoryGb: 4, node: 'v24.0.0', platform: 'linux x64' },
     versions: {},
-    dates: { postgres: '2026-01-02', 'postgres/paced': '2026-01-03' },
+    runs: {
+      postgres: { date: '2026-01-02', machine: { ...MACHINE, cpu: 'Other' } },
+      'postgres/paced': { date: '2026-01-03', machine: MACHINE },
+    },
     rows: [row],
     goals: [],
   }
