@@ -1,6 +1,7 @@
 /** A request with a statement or a transaction of its own, among the batches. */
 import type { Session } from '../connect/session.ts'
-import type { Batches, Item, Shape, Terms } from './batches.ts'
+import type { Batches, Item, Shape } from './batches.ts'
+import type { Terms } from './request.ts'
 
 export function alone<T>(
   batches: Pick<Batches, 'add'>,

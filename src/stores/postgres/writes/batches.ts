@@ -11,89 +11,11 @@ import { Fault } from '../../../core/fault.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
 import { closed, isMissingTable, troubleOf, unavailable, writeFault } from '../connect/failures.ts'
 import type { Connection, Session } from '../connect/session.ts'
+import { type AnyShape, Request, type Shape, type Terms } from './request.ts'
 
-export interface Item<V, R> {
-  readonly value: V
-  /** The answer to an earlier try was lost: it may have been committed. */
-  readonly uncertain: boolean
-  done(result: R): void
-  fail(fault: Fault): void
-}
-
-export interface Shape<V, R> {
-  /** Requests with the same key share a statement. */
-  readonly key: string
-  /** The highest number of requests in one batch. */
-  readonly most: number
-  /** Settles every item, or throws if the statement failed. */
-  run(session: Session, items: readonly Item<V, R>[]): Promise<void>
-  /** Called before the request is rejected. It saves a promise for each request. */
-  failed?(value: V, fault: Fault): void
-}
-
-export interface Terms {
-  /** Each at most once. The lane of a call is its id, and the one of a key its digits. */
-  lanes?: readonly string[]
-  /** The approximate size of its values. */
-  bytes?: number
-}
+export type { Item, Shape } from './request.ts'
 
 const NO_TERMS: Terms = {}
-const NO_LANES: readonly string[] = []
-
-// biome-ignore lint/suspicious/noExplicitAny: a queue holds requests of all shapes, and each shape knows its own types
-type AnyShape = Shape<any, any>
-
-class Request implements Item<unknown, unknown> {
-  readonly value: unknown
-  readonly shape: AnyShape
-  readonly lanes: readonly string[]
-  readonly bytes: number
-  readonly order: number
-  readonly #resolve: (result: unknown) => void
-  readonly #reject: (fault: Fault) => void
-  readonly #leave: (request: Request) => void
-  /** The lanes in which another request is before it. */
-  blockers = 0
-  uncertain = false
-  settled = false
-  /** When the first answer was lost. */
-  lostMs: number | undefined
-
-  constructor(
-    value: unknown,
-    shape: AnyShape,
-    { lanes = NO_LANES, bytes = 0 }: Terms,
-    order: number,
-    resolve: (result: unknown) => void,
-    reject: (fault: Fault) => void,
-    leave: (request: Request) => void,
-  ) {
-    this.value = value
-    this.shape = shape
-    this.lanes = lanes
-    this.bytes = bytes
-    this.order = order
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#leave = leave
-  }
-
-  done(result: unknown): void {
-    if (this.settled) return
-    this.settled = true
-    this.#leave(this)
-    this.#resolve(result)
-  }
-
-  fail(fault: Fault): void {
-    if (this.settled) return
-    this.settled = true
-    this.#leave(this)
-    this.shape.failed?.(this.value, fault)
-    this.#reject(fault)
-  }
-}
 
 export interface BatchesParts {
   connections: readonly Connection[]
@@ -110,7 +32,7 @@ export interface BatchesParts {
 
 /** Smaller batches cost more for each request: 55 µs of Postgres at 16, 35 at 32, 22 at 128. */
 const FEW = 32
-/** While so many connections are busy, fewer requests than that wait for more of their shape. */
+/** While so many connections are busy, one of them with the same shape, fewer requests than that wait for more. */
 const SOME_BUSY = 2
 const MAX_BATCH_BYTES = 4_000_000
 const AGAIN_MS = 20
@@ -122,6 +44,8 @@ export class Batches {
   readonly #lanes = new BriefMap<Request | Request[]>()
   /** Requests that may be sent, by shape. */
   readonly #ready = new Map<string, Request[]>()
+  /** How many batches of a shape are under way. */
+  readonly #underWay = new Map<string, number>()
   /** Batches that failed and are sent again as they are. */
   #again: Request[][] = []
   #pending = 0
@@ -208,13 +132,9 @@ export class Batches {
   }
 
   #nextBatch(): Request[] | undefined {
-    const busy = this.#parts.connections.length - this.#idle.length
     let oldest: Request[] | undefined
-    for (const waiting of this.#ready.values()) {
-      const [first] = waiting as [Request]
-      if (busy >= SOME_BUSY && waiting.length < Math.min(FEW, first.shape.most)) continue
-      if (!oldest || first.order < (oldest[0] as Request).order) oldest = waiting
-    }
+    for (const waiting of this.#ready.values())
+      if (!this.#waitsForMore(waiting) && (!oldest || orderOf(waiting) < orderOf(oldest))) oldest = waiting
     if (!oldest) return undefined
     const { shape } = oldest[0] as Request
     const most = Math.min(shape.most, Math.max(FEW, Math.ceil(oldest.length / this.#idle.length)))
@@ -229,9 +149,28 @@ export class Batches {
     return batch
   }
 
+  /** The end of the batch under way looks at these again, so they do not wait for long. */
+  #waitsForMore(waiting: readonly Request[]): boolean {
+    const { shape } = waiting[0] as Request
+    if (waiting.length >= Math.min(FEW, shape.most)) return false
+    const busy = this.#parts.connections.length - this.#idle.length
+    return busy >= SOME_BUSY && this.#underWay.has(shape.key)
+  }
+
+  #begun(key: string): void {
+    this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1)
+  }
+
+  #over(key: string): void {
+    const left = (this.#underWay.get(key) ?? 0) - 1
+    if (left > 0) this.#underWay.set(key, left)
+    else this.#underWay.delete(key)
+  }
+
   async #run(connection: Connection, batch: readonly Request[]): Promise<void> {
     const { shape } = batch[0] as Request
     let restMs = 0
+    this.#begun(shape.key)
     try {
       await connection.open()
       await shape.run(connection, batch)
@@ -243,6 +182,7 @@ export class Batches {
       if (isMissingTable(thrown)) await this.#parts.missingTable(connection).catch(() => undefined)
       restMs = this.#failed(batch, thrown)
     }
+    this.#over(shape.key)
     if (restMs > 0) setTimeout(() => this.#give(connection), restMs)
     else this.#give(connection)
   }
@@ -330,6 +270,10 @@ export class Batches {
     if (!next) this.#lanes.delete(lane)
     else if (at === 0 && --next.blockers === 0 && !next.settled) this.#makeReady(next)
   }
+}
+
+function orderOf(waiting: readonly Request[]): number {
+  return (waiting[0] as Request).order
 }
 
 function unsettled({ key }: AnyShape): Fault {
