@@ -60,10 +60,15 @@ test('while two connections are busy, few requests wait for a batch of their sha
 })
 
 test('a request does not wait for batches of other shapes, and one that goes alone waits for none', async () => {
-  const { shapeOf, add, keys } = createSent()
+  const { sent, shapeOf, add, keys } = createSent()
   await add(shapeOf('accept'), '1')
   await add(shapeOf('accept'), '2')
   await add(shapeOf('progress'), '3')
   await add(shapeOf('alone', 1), '4')
   expect(keys()).toEqual(['accept 1', 'accept 1', 'progress 1', 'alone 1'])
+
+  for (const { end } of sent.splice(0, 2)) end()
+  await turn()
+  await add(shapeOf('accept'), '5')
+  expect(keys()).toEqual(['progress 1', 'alone 1', 'accept 1'])
 })
