@@ -35,9 +35,11 @@ export function writeResults(findings: Findings, suites: readonly string[]): Res
   const isKept = ({ suite }: { suite: string }) =>
     !suites.includes(suite.split(' ')[0] as string) && !suites.includes(partOf(suite))
   const run: Run = { date: new Date().toISOString().slice(0, 10), machine: describeMachine() }
+  const isPart = (name: string) => suites.some((suite) => name.startsWith(`${suite}/`))
+  const keptRuns = Object.fromEntries(Object.entries(kept.runs).filter(([name]) => !isPart(name)))
   const results: Results = {
     versions,
-    runs: { ...kept.runs, ...Object.fromEntries(suites.map((suite) => [suite, run])) },
+    runs: { ...keptRuns, ...Object.fromEntries(suites.map((suite) => [suite, run])) },
     rows: [...kept.rows.filter(isKept), ...findings.rows],
     goals: [...kept.goals.filter(isKept), ...findings.goals],
   }
@@ -54,8 +56,7 @@ export function partOf(suite: string): string {
 /** The last run that measured the rows with this name: of the part, or of the whole suite. */
 export function requireRun(suite: string, { runs }: Pick<Results, 'runs'>): Run {
   const [whole = suite] = suite.split(' ')
-  const [part, all] = [runs[partOf(suite)], runs[whole]]
-  const run = part && all && all.date > part.date ? all : (part ?? all)
+  const run = runs[partOf(suite)] ?? runs[whole]
   if (!run) throw new Error(`results.json does not say when and where ${suite} was measured. Measure it again.`)
   return run
 }

@@ -26,7 +26,7 @@ export const server = {
         effect: 'approve',
         what: { operation: 'v1:Orders.Refund' },
         when: { path: 'amount', gt: 100 },
-        reason: 'Refunds above 100 need a second person.',
+        reason: 'Refunds above 100 need an approval.',
         approval: { ttlSeconds: 1_800 },
       },
     ],

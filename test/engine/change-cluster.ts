@@ -93,6 +93,7 @@ export function openCluster(openRecords?: (clock: ManualClock) => Promise<Shared
       state,
       records,
       shared,
+      feed,
       /** Something changes in this process. */
       change(id: string, count = 1): void {
         const approval = {

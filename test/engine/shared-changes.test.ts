@@ -202,3 +202,22 @@ test('a process that could not write its changes in time tells operators who com
 
   expect(await there.ask(next)).toMatchObject({ reset: true })
 })
+
+test('an operator between two processes that lost changes at the same moment looks again for a few seconds only', async () => {
+  const { here, there, advance } = await openSettled()
+  await there.ask()
+  await advance(30_000)
+  let { next } = await here.ask()
+  for (const { feed } of [here, there]) feed.lose()
+  const resets: boolean[] = []
+
+  for (const process of [there, here, there, here, there, here]) {
+    const heard = await process.ask(next)
+    resets.push(heard.reset === true)
+    next = heard.next
+    await advance(2_000)
+  }
+
+  expect(resets.at(0)).toBe(true)
+  expect(resets.slice(-2)).toEqual([false, false])
+})

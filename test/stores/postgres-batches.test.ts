@@ -1,5 +1,5 @@
 /** When requests to Postgres are sent, and which of them together. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Connection } from '../../src/stores/postgres/connect/session.ts'
 import { Batches, type Shape } from '../../src/stores/postgres/writes/batches.ts'
 
@@ -71,4 +71,18 @@ test('a request does not wait for batches of other shapes, and one that goes alo
   await turn()
   await add(shapeOf('accept'), '5')
   expect(keys()).toEqual(['progress 1', 'alone 1', 'accept 1'])
+})
+
+test('requests do not wait for long behind a batch that hangs', async () => {
+  const { shapeOf, add, keys } = createSent()
+  await add(shapeOf('accept'), '1')
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await add(shapeOf('accept'), '2')
+  await add(shapeOf('accept'), '3')
+  expect(keys()).toEqual(['accept 1', 'accept 1'])
+
+  await vi.advanceTimersByTimeAsync(20)
+  await turn()
+  expect(keys()).toEqual(['accept 1', 'accept 1', 'accept 1'])
 })

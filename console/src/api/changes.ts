@@ -55,12 +55,13 @@ export class ChangeFeed {
       try {
         const after = this.#after
         const args = after === undefined ? { waitMs: 0 } : { waitMs: WAIT_MS, after }
-        const heard = await this.#server.call('v1:callplane.changes.wait', args, stopped)
+        const answer = await this.#server.call('v1:callplane.changes.wait', args, stopped)
         this.isLive.value = true
-        this.#channel?.postMessage(heard)
         // What changed between the reading of the lists and the first cursor is not told.
-        this.#tell(after === undefined ? { ...heard, reset: true } : heard)
-        if (heard.reset) await pause(RESET_MS, stopped)
+        const heard: Changes = after === undefined ? { ...answer, reset: true } : answer
+        this.#channel?.postMessage(heard)
+        this.#tell(heard)
+        if (answer.reset) await pause(RESET_MS, stopped)
       } catch {
         if (stopped.aborted) return
         // The server is away, or the caller may not wait. The screens show what they know, and can be refreshed.

@@ -1,5 +1,5 @@
 /** Follows the changes of calls as they happen. */
-
+import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../core/fault.ts'
 import type { CallFilterArgs } from '../../core/filter/call-filter.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -10,8 +10,9 @@ import { type Rest, readPages, SEE_CALLS } from './pages.ts'
 
 /** So many calls are remembered, to show each state of a call once. */
 const MOST_KNOWN = 5_000
-/** So many calls are read again if changes were missed. */
+/** So many calls are read again if changes were missed, and not more often than this. */
 const MOST_READ = 1_000
+const RESET_MS = 2_000
 
 export interface Follower {
   show(call: JsonObject): void
@@ -61,7 +62,10 @@ export class Following {
     const { show } = follower
     for (;;) {
       const { events, next, reset } = await this.#wait({ ...(this.#cursor !== undefined && { after: this.#cursor }) })
-      if (reset === true) await this.#lookAgain(follower)
+      if (reset === true) {
+        await this.#lookAgain(follower)
+        await pause(RESET_MS)
+      }
       for (const id of new Set(objectsIn(events).map((event) => String(event.id)))) {
         const call = await this.#read(id)
         if (!call || !this.#isWanted(call) || this.#shown.get(id) === stateOf(call)) continue

@@ -16,7 +16,7 @@ export function requireServerView(parts: WholeServerParts, caller: Caller): void
   if (maySeeServer(parts, caller)) return
   throw new Fault(
     'forbidden',
-    `This server has several tenants, and this shows the load of all of them, which needs the scope ${SCOPES.metrics}. Ask for the scope.`,
+    `This server can have several tenants, and this shows the load of all of them, which needs the scope ${SCOPES.metrics}. Ask for the scope.`,
     { details: { required: [SCOPES.metrics], missing: [SCOPES.metrics] } },
   )
 }

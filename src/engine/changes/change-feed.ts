@@ -89,6 +89,9 @@ export class ChangeFeed {
   }
 
   #rest(): void {
+    const before = this.#parts.clock.now() - LINGER_MS
+    for (const [tenant, { waiting, askedAt }] of this.#desks)
+      if (waiting.size === 0 && askedAt < before) this.#desks.delete(tenant)
     if (this.#waiters > 0) this.listen()
     else this.stop()
   }
@@ -158,9 +161,6 @@ export class ChangeFeed {
       known.askedAt = askedAt
       return known
     }
-    for (const [of, { waiting, askedAt: last }] of this.#desks) {
-      if (waiting.size === 0 && last < askedAt - LINGER_MS) this.#desks.delete(of)
-    }
     const ring = new ChangeRing({
       name: `${node}-${askedAt}`,
       now: () => clock.now(),
@@ -189,11 +189,13 @@ export class ChangeFeed {
     waiting.add(waiter)
     this.#waiters++
     const cancel = clock.schedule(waitMs, changed.resolve)
-    signal.addEventListener('abort', () => changed.resolve(), { once: true })
+    const abort = () => changed.resolve()
+    signal.addEventListener('abort', abort, { once: true })
     try {
       if (!signal.aborted) await changed.promise
     } finally {
       cancel()
+      signal.removeEventListener('abort', abort)
       this.#waiters--
       waiting.delete(waiter)
     }

@@ -1,6 +1,6 @@
 /**
- * The last changes of one tenant, in the order in which they arrived. Numbers and losses are those of this tenant alone,
- * so that a cursor says nothing about others.
+ * The last changes of one tenant, in the order in which they arrived. They have numbers of their own, so that a cursor
+ * does not count the changes of other tenants. A loss of this process counts for all tenants.
  */
 import type { Noted } from './change.ts'
 
@@ -92,11 +92,14 @@ export class ChangeRing {
     return { events, next: this.#cursor(this.#seq) }
   }
 
-  /** What has come since the loss is told next. If it is much, the lists have it already when they are read again. */
+  /**
+   * What has come since the loss is told next. If it is much, the lists have it already when they are read again. The
+   * time is that of now, because the lists are read after it. With that of the loss, two processes that lost changes at
+   * the same time would refuse each other's cursors for ever.
+   */
   lookAgain(): Heard {
     const isMuch = this.#entries.length > MOST_EVENTS
-    const next = isMuch ? this.#cursor(this.#seq) : this.#cursor(this.#goneSeq, this.#goneAt)
-    return { events: [], next, reset: true }
+    return { events: [], next: this.#cursor(isMuch ? this.#seq : this.#goneSeq), reset: true }
   }
 
   /** `at`: when the change with this number arrived. Other processes go by the time. */

@@ -105,7 +105,7 @@ export class SharedChanges {
   /** What happened here before is not known. */
   #collect(): void {
     const { clock, feed } = this.#parts
-    if (!feed.isListening) this.#writer.lose()
+    if (!feed.isListening || clock.now() >= this.#wantedUntil) this.#writer.lose()
     this.#wantedUntil = clock.now() + WANTED_MS
     feed.listen()
   }

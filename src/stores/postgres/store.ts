@@ -101,7 +101,7 @@ export async function assemble(
     filters,
     now,
     accepted({ instance, args }, generation) {
-      if (!held.took(instance, generation, null)) queuedHere.add(instance, args.length)
+      if (!held.took(instance, generation, null)) queuedHere.add(instance, args)
       watchers.tell(instance)
     },
   })

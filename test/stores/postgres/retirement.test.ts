@@ -118,6 +118,35 @@ describeWith(postgresServer, 'generations that are retired', () => {
     return found.map((row) => row.name).sort()
   }
 
+  test('a call whose caller is missing is kept, and so are the calls after it', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const store = await schema.open({ clock, serverTime: () => clock.now(), rotation: LARGE })
+    const lost = await ended(store, clock, KEPT_MS, { owner: 'none|lost' })
+    // More than a slice.
+    await Promise.all(Array.from({ length: 300 }, () => ended(store, clock, KEPT_MS)))
+    const kept = await ended(store, clock, 10 * KEPT_MS)
+    clock.advance(65_000)
+    await store.expire(10, nothing)
+    clock.advance(KEPT_MS)
+    // As after a failover to a standby that had the calls and not the caller.
+    await server.query(
+      `UPDATE ${schema.name}.calls_1 SET id = '00000000-0000-7000-8000-000000000001' WHERE id = '${lost}'`,
+    )
+    await server.query(
+      `UPDATE ${schema.name}.calls_1 SET id = 'ffffffff-0000-7000-8000-000000000001' WHERE id = '${kept}'`,
+    )
+    await server.query(`DELETE FROM ${schema.name}.callers_1 WHERE owner = 'none|lost'`)
+
+    await expireAll(store)
+
+    const left = await server.query<{ id: string }>(`SELECT id FROM ${schema.name}.calls_kept ORDER BY id`)
+    expect(left.map(({ id }) => id)).toEqual([
+      '00000000-0000-7000-8000-000000000001',
+      'ffffffff-0000-7000-8000-000000000001',
+    ])
+  })
+
   test('the calls of a generation go with it, apart from those that are open or kept for longer', async () => {
     await using schema = createSchema(server)
     const clock = createManualClock()

@@ -61,6 +61,8 @@ export async function selectCalls(
   const { caller, key: self } = ctx
   requireRead(caller)
   const { deadLetter: _, ...searched } = filter
+  // Throws if the caller may not search, or if the filter is wrong. Such a search is not noted.
+  parseCallFilter(searched, caller)
   await noteSearch(parts, name, searched, ctx)
   const found = (await matching(parts, caller, filter)).filter((id) => id !== self)
   if (found.length === expected) return found

@@ -99,6 +99,8 @@ export class AdvancedCalls {
       updateIn,
       run: async (session, items) => {
         const ordered = [...items].sort((a, b) => (a.value.id < b.value.id ? -1 : 1))
+        // One mark for all. If the batch is sent again, in one piece or in two, its calls have it already.
+        for (const { value } of ordered) value.mark = (ordered[0] as AdvanceItem).value.mark
         if (ends && (await this.#endKnown(session, ordered, ends))) return
         await this.#advanceAll(session, ordered, updateIn)
       },
@@ -117,8 +119,6 @@ export class AdvancedCalls {
     if (!generations.live.includes(generation) || !items.every(isThere)) return false
     const before = items.map(({ value }) => value.held?.instance as Instance)
     const marked = items.map(({ value }) => value)
-    // One mark for all. If the batch is sent again, in one piece or in two, the calls keep it.
-    for (const each of marked) each.mark = (marked[0] as Marked).mark
     const agreed = agreedGroups((ends[0] as UpdateIn)(generation).columns, marked)
     const { columns, ...end } = (ends[agreed] as UpdateIn)(generation)
     const { count } = await session.query(end, batchValues(columns, marked, agreed))

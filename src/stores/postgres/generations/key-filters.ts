@@ -132,7 +132,7 @@ export class KeyFilters {
   }
 
   async #buildOne(generation: number, closedAt: number): Promise<void> {
-    if (this.#complete.has(generation)) return
+    if (this.#complete.get(generation)?.closedAt === closedAt) return
     const built = await this.#build(generation, closedAt)
     if (!built || this.#parts.generations.closed.get(generation) !== closedAt) return
     this.#complete.set(generation, built)

@@ -62,10 +62,11 @@ interface SliceRow extends EntryRow {
 
 /**
  * A call has no objects if it came without attachments and returned a plain result at the first attempt. If its handler
- * has stored objects all the same, the outcome says so before the value. In the statement, its table is `c`.
+ * has stored objects all the same, the outcome says so before the value. A call that an earlier version ended does not
+ * say it: the hourly sweep finds its bytes. In the statement, its table is `c`.
  */
 const HAS_NO_OBJECTS = `c.state = '${letterOf('complete')}' AND c.attempt <= 1 AND starts_with(c.outcome, '{"kind":"result","value":')
-  AND (c.fixed IS NULL OR strpos(c.fixed, '"media":') = 0)`
+  AND (c.fixed IS NULL OR (strpos(c.fixed, '"media":') = 0 AND strpos(c.fixed, '"model":"stream"') = 0))`
 
 interface Slice {
   rows: readonly SliceRow[]
@@ -83,13 +84,14 @@ interface Walk {
 
 export function createRetirement({ tables, generations, audit, sample, smallBytes, now }: RetirementParts) {
   const { calls, callers, due } = tables
+  // A call whose caller is missing, as after a failover that lost it, stays: it must not end the walk.
   const slice = perGeneration((generation) =>
     statement(`WITH slice AS MATERIALIZED (
-        SELECT ${ENTRY_COLUMNS}, c.over, NOT coalesce(${HAS_NO_OBJECTS}, false) AS stored,
-          CASE WHEN c.over AND c.audit IS NOT NULL THEN ${entryText()} END AS entry
+        SELECT ${ENTRY_COLUMNS}, c.over AND k.hash IS NOT NULL AS over, NOT coalesce(${HAS_NO_OBJECTS}, false) AS stored,
+          CASE WHEN c.over AND k.hash IS NOT NULL AND c.audit IS NOT NULL THEN ${entryText()} END AS entry
         FROM (SELECT *, state IN (${ENDED}) AND keep_until <= $2 AS over FROM ${calls(generation)}
           WHERE id > $1 AND caller IS NOT NULL ORDER BY id LIMIT $3) AS c
-        JOIN ${callers(generation)} k ON k.hash = c.caller),
+        LEFT JOIN ${callers(generation)} k ON k.hash = c.caller),
       archived AS (INSERT INTO ${tables.audit} (id, tenant, owner, operation, ended_at, entry)
         SELECT id::text, tenant, owner, operation, ended_at, entry FROM slice WHERE entry IS NOT NULL ORDER BY id
         ON CONFLICT (tenant, id) DO NOTHING)

@@ -124,8 +124,10 @@ export function createClaim(parts: ClaimParts) {
       if (instance) taken.push({ instance, generation: generationOf.get(id) as number, acceptedBy: null })
       else changed.push(id)
     }
-    if (changed.length > 0)
-      for (const row of (await reads.rows(session, changed)).values()) taken.push({ ...takenOf(row), acceptedBy: null })
+    if (changed.length === 0) return taken
+    // Another node may have ended one of them since.
+    for (const row of (await reads.rows(session, changed)).values())
+      if (row.mark === sent.mark) taken.push({ ...takenOf(row), acceptedBy: null })
     return taken
   }
 

@@ -10,13 +10,19 @@ const MOST = 4_096
 /** Of its arguments as JSON. Larger calls are read again. */
 const MAX_CHARACTERS = 2_048
 
-export class QueuedHere {
-  #byId = new BriefMap<Instance>()
+interface Known {
+  instance: Instance
+  args: string
+}
 
-  add(instance: Instance, characters: number): void {
-    if (characters > MAX_CHARACTERS || instance.dueAt === undefined || isTerminal(instance.state)) return
+export class QueuedHere {
+  #byId = new BriefMap<Known>()
+
+  /** `args` are its arguments as JSON. */
+  add(instance: Instance, args: string): void {
+    if (args.length > MAX_CHARACTERS || instance.dueAt === undefined || isTerminal(instance.state)) return
     if (this.#byId.size >= MOST) this.#byId = new BriefMap()
-    this.#byId.set(instance.id, instance)
+    this.#byId.set(instance.id, { instance, args })
   }
 
   has(id: string): boolean {
@@ -27,8 +33,10 @@ export class QueuedHere {
   take(id: string, claimed: { revision: number; dueAt: number }): Instance | undefined {
     const known = this.#byId.get(id)
     this.#byId.delete(id)
-    if (known?.revision !== claimed.revision - 1) return undefined
-    const state = known.state === 'streaming' ? known.state : 'pending'
-    return { ...known, ...claimed, state, attempt: known.attempt + 1 }
+    if (known?.instance.revision !== claimed.revision - 1) return undefined
+    const { instance } = known
+    const state = instance.state === 'streaming' ? instance.state : 'pending'
+    // Not the arguments that were accepted: the caller in this process may have changed them since.
+    return { ...instance, ...claimed, args: JSON.parse(known.args), state, attempt: instance.attempt + 1 }
   }
 }

@@ -32,8 +32,12 @@ export interface BatchesParts {
 
 /** Smaller batches cost more for each request: 55 µs of Postgres at 16, 35 at 32, 22 at 128. */
 const FEW = 32
-/** While so many connections are busy, one of them with the same shape, fewer requests than that wait for more. */
+/**
+ * While so many connections are busy, one of them with the same shape, fewer requests than that wait for more. Not for
+ * longer than a batch usually takes: the one under way may wait for a lock.
+ */
 const SOME_BUSY = 2
+const MOST_WAIT_MS = 10
 const MAX_BATCH_BYTES = 4_000_000
 const AGAIN_MS = 20
 
@@ -44,8 +48,9 @@ export class Batches {
   readonly #lanes = new BriefMap<Request | Request[]>()
   /** Requests that may be sent, by shape. */
   readonly #ready = new Map<string, Request[]>()
-  /** How many batches of a shape are under way. */
-  readonly #underWay = new Map<string, number>()
+  /** The batches of a shape that are under way, and when the last one was sent. */
+  readonly #underWay = new Map<string, { batches: number; sentMs: number }>()
+  #waitTimer: NodeJS.Timeout | undefined
   /** Batches that failed and are sent again as they are. */
   #again: Request[][] = []
   #pending = 0
@@ -149,22 +154,27 @@ export class Batches {
     return batch
   }
 
-  /** The end of the batch under way looks at these again, so they do not wait for long. */
+  /** They are looked at again when the batch under way ends, or soon. */
   #waitsForMore(waiting: readonly Request[]): boolean {
     const { shape } = waiting[0] as Request
     if (waiting.length >= Math.min(FEW, shape.most)) return false
     const busy = this.#parts.connections.length - this.#idle.length
-    return busy >= SOME_BUSY && this.#underWay.has(shape.key)
+    const underWay = this.#underWay.get(shape.key)
+    if (busy < SOME_BUSY || !underWay || performance.now() - underWay.sentMs > MOST_WAIT_MS) return false
+    this.#waitTimer ??= setTimeout(() => {
+      this.#waitTimer = undefined
+      this.#dispatch()
+    }, MOST_WAIT_MS + 1).unref()
+    return true
   }
 
   #begun(key: string): void {
-    this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1)
+    this.#underWay.set(key, { batches: (this.#underWay.get(key)?.batches ?? 0) + 1, sentMs: performance.now() })
   }
 
   #over(key: string): void {
-    const left = (this.#underWay.get(key) ?? 0) - 1
-    if (left > 0) this.#underWay.set(key, left)
-    else this.#underWay.delete(key)
+    const underWay = this.#underWay.get(key)
+    if (underWay && --underWay.batches === 0) this.#underWay.delete(key)
   }
 
   async #run(connection: Connection, batch: readonly Request[]): Promise<void> {
