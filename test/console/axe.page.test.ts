@@ -49,13 +49,13 @@ describeWith(browser, 'the console', () => {
   afterAll(() => site[Symbol.asyncDispose]())
 
   /** What opens above a screen. */
-  const overlays: Record<string, { on: string; open(page: Page): Promise<unknown> }> = {
-    palette: { on: 'errors', open: (page) => page.keyboard.press('Control+k') },
-    keys: { on: 'runs', open: (page) => page.keyboard.press('?') },
+  const overlays: Record<string, { on: string; open(page: Page): Promise<unknown>; opens?: 'dialog' }> = {
+    palette: { on: 'errors', open: (page) => page.keyboard.press('Control+k'), opens: 'dialog' },
+    keys: { on: 'runs', open: (page) => page.keyboard.press('?'), opens: 'dialog' },
     person: { on: 'errors', open: (page) => page.getByRole('button', { name: 'You and settings' }).click() },
     export: { on: 'runs', open: (page) => page.getByRole('button', { name: 'Export runs' }).click() },
-    replay: { on: 'run', open: (page) => page.getByRole('button', { name: 'Replay…' }).click() },
-    bulk: { on: 'dead', open: selectAndReplay },
+    replay: { on: 'run', open: (page) => page.getByRole('button', { name: 'Replay…' }).click(), opens: 'dialog' },
+    bulk: { on: 'dead', open: selectAndReplay, opens: 'dialog' },
     result: { on: 'explore', open: runFirst },
   }
 
@@ -87,10 +87,11 @@ describeWith(browser, 'the console', () => {
 
   test.for(['light', 'dark'] as const)('what opens above a screen is, too, in the %s theme', async (colorScheme) => {
     const found: string[] = []
-    for (const [name, { on, open }] of Object.entries(overlays)) {
+    for (const [name, { on, open, opens }] of Object.entries(overlays)) {
       const page = await openIn(screens[on] ?? '', colorScheme, TOKENS.operator)
       await settled(page)
       await open(page)
+      if (opens) await page.getByRole(opens).waitFor()
       found.push(...(await violationsOf(page, name)))
     }
     expect(found).toEqual([])
