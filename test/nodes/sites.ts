@@ -21,6 +21,8 @@ export interface NodesOptions<App> {
   schema?: string
 }
 
+const used = new Set<string>()
+
 export function newSchema(): string {
   return `nodes_${process.pid}_${++schemas}`
 }
@@ -32,9 +34,12 @@ export async function startNodes<App>(
 ): Promise<Site[]> {
   const data = options.data ?? temporaryFolder()
   const sites: Site[] = []
+  // The first use of a schema is finished last, when no server uses it any more.
+  const isFirst = !used.has(schema)
+  used.add(schema)
   onTestFinished(async () => {
     await Promise.all(sites.map((site) => site.close()))
-    await server.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+    if (isFirst) await server.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
   })
   for (let n = 0; n < count; n++) {
     const own = { store: { url: server.url, schema }, data, ...options, ...each[n] }
