@@ -14,9 +14,12 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 })
 const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-/** The commands of this test's Node, and nothing of the `npm` that runs the test. */
+/**
+ * The commands of this test's Node, and nothing of the `npm` that runs the test. The certificates that Node trusts stay:
+ * the registry may be behind a proxy.
+ */
 function environment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(([name]) => !/^(?:npm_|CALLPLANE_|VITEST|NODE_|PORT$)/.test(name))
+  const own = Object.entries(process.env).filter(([name]) => !/^(?:npm_|CALLPLANE_|VITEST|NODE_(?!EXTRA_CA_CERTS$)|PORT$)/.test(name))
   return { ...Object.fromEntries(own), PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}`, ...more }
 }
 
