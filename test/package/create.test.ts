@@ -19,7 +19,9 @@ const run = promisify(execFile)
  * the registry may be behind a proxy.
  */
 function environment(more: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(([name]) => !/^(?:npm_|CALLPLANE_|VITEST|NODE_(?!EXTRA_CA_CERTS$)|PORT$)/.test(name))
+  const own = Object.entries(process.env).filter(
+    ([name]) => !/^(?:npm_|CALLPLANE_|VITEST|NODE_(?!EXTRA_CA_CERTS$)|PORT$)/.test(name),
+  )
   return { ...Object.fromEntries(own), PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}`, ...more }
 }
 
