@@ -32,12 +32,6 @@ export interface BatchesParts {
 
 /** Smaller batches cost more for each request: 55 µs of Postgres at 16, 35 at 32, 22 at 128. */
 const FEW = 32
-/**
- * While so many connections are busy, one of them with the same shape, fewer requests than that wait for more. Not for
- * longer than a batch usually takes: the one under way may wait for a lock.
- */
-const SOME_BUSY = 2
-const MOST_WAIT_MS = 10
 const MAX_BATCH_BYTES = 4_000_000
 const AGAIN_MS = 20
 
@@ -48,9 +42,6 @@ export class Batches {
   readonly #lanes = new BriefMap<Request | Request[]>()
   /** Requests that may be sent, by shape. */
   readonly #ready = new Map<string, Request[]>()
-  /** The batches of a shape that are under way, and when the last one was sent. */
-  readonly #underWay = new Map<string, { batches: number; sentMs: number }>()
-  #waitTimer: NodeJS.Timeout | undefined
   /** Batches that failed and are sent again as they are. */
   #again: Request[][] = []
   #pending = 0
@@ -139,7 +130,7 @@ export class Batches {
   #nextBatch(): Request[] | undefined {
     let oldest: Request[] | undefined
     for (const waiting of this.#ready.values())
-      if (!this.#waitsForMore(waiting) && (!oldest || orderOf(waiting) < orderOf(oldest))) oldest = waiting
+      if (!oldest || (waiting[0] as Request).order < (oldest[0] as Request).order) oldest = waiting
     if (!oldest) return undefined
     const { shape } = oldest[0] as Request
     const most = Math.min(shape.most, Math.max(FEW, Math.ceil(oldest.length / this.#idle.length)))
@@ -154,33 +145,9 @@ export class Batches {
     return batch
   }
 
-  /** They are looked at again when the batch under way ends, or soon. */
-  #waitsForMore(waiting: readonly Request[]): boolean {
-    const { shape } = waiting[0] as Request
-    if (waiting.length >= Math.min(FEW, shape.most)) return false
-    const busy = this.#parts.connections.length - this.#idle.length
-    const underWay = this.#underWay.get(shape.key)
-    if (busy < SOME_BUSY || !underWay || performance.now() - underWay.sentMs > MOST_WAIT_MS) return false
-    this.#waitTimer ??= setTimeout(() => {
-      this.#waitTimer = undefined
-      this.#dispatch()
-    }, MOST_WAIT_MS + 1).unref()
-    return true
-  }
-
-  #begun(key: string): void {
-    this.#underWay.set(key, { batches: (this.#underWay.get(key)?.batches ?? 0) + 1, sentMs: performance.now() })
-  }
-
-  #over(key: string): void {
-    const underWay = this.#underWay.get(key)
-    if (underWay && --underWay.batches === 0) this.#underWay.delete(key)
-  }
-
   async #run(connection: Connection, batch: readonly Request[]): Promise<void> {
     const { shape } = batch[0] as Request
     let restMs = 0
-    this.#begun(shape.key)
     try {
       await connection.open()
       await shape.run(connection, batch)
@@ -192,7 +159,6 @@ export class Batches {
       if (isMissingTable(thrown)) await this.#parts.missingTable(connection).catch(() => undefined)
       restMs = this.#failed(batch, thrown)
     }
-    this.#over(shape.key)
     if (restMs > 0) setTimeout(() => this.#give(connection), restMs)
     else this.#give(connection)
   }
@@ -280,10 +246,6 @@ export class Batches {
     if (!next) this.#lanes.delete(lane)
     else if (at === 0 && --next.blockers === 0 && !next.settled) this.#makeReady(next)
   }
-}
-
-function orderOf(waiting: readonly Request[]): number {
-  return (waiting[0] as Request).order
 }
 
 function unsettled({ key }: AnyShape): Fault {
