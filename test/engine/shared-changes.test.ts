@@ -1,4 +1,4 @@
-/** Changes between two processes: whatever is lost on the way, an operator who waits is told to look again. */
+/** Changes between two processes: if one is lost on the way, an operator who waits is told to look again. */
 import { expect, test } from 'vitest'
 import { idsOf, loseBatches, openCluster, openSettled } from './change-cluster.ts'
 

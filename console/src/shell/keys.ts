@@ -51,7 +51,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.shadowRoot !== null
 }
 
-/** Enter presses a button and follows a link, whatever else it means on the screen. */
+/** Enter presses a button and follows a link, also on a screen that gives it another meaning. */
 function isPressable(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('a[href], button, summary') !== null
 }

@@ -38,7 +38,7 @@ function describeStrange(newPlace: () => NewPlace): void {
     for (const field of fields) {
       for (const value of STRANGE) {
         const args = { [field]: value, ...(op.endsWith('.wait') && { waitMs: 0 }) }
-        // Its tenant has no call, so whatever it finds is not its own.
+        // Its tenant has no call, so a call that it finds is not its own.
         const { status, body } = await works.as('stranger', op, args)
         const found = JSON.stringify(body).includes('v1:shop.refuse')
         if (status >= 500 || found) failed.push(`${field} ${JSON.stringify(value)} ${status} ${body.error?.code}`)

@@ -39,7 +39,7 @@ export class Generations {
     return this.#live
   }
 
-  /** The generations that gain no keys any more, and when each was closed. The same map as long as it is the same. */
+  /** The generations that gain no keys any more, and when each was closed. A new map after each change. */
   get closed(): ReadonlyMap<number, number> {
     return this.#closed
   }
