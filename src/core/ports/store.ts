@@ -186,11 +186,16 @@ export interface RecordChange {
   expected?: string | null
 }
 
-/** Further changes in the commit that accepts an instance. They are made only if it is accepted. */
+/** Further changes in the commit that accepts an instance, which are made only if it is accepted, and who may claim it. */
 export interface AcceptMore {
   /** The id of an instance that first gives up this request id, if it has it. It is no longer found by it. */
   over?: string
   records?: readonly RecordChange[]
+  /**
+   * This process claims the call as soon as it has a slot. Claims of other processes may find the call up to a second
+   * later, or when this process calls `wakeUps.send`, stops or dies.
+   */
+  mayWaitHere?: boolean
 }
 
 /** Which caller ran which operation, when, and with which outcome. An entry is kept at least as long as its call. */

@@ -25,9 +25,15 @@ export class Acceptances {
     this.#limits = limits
   }
 
-  /** Calls `giveRoomBack` unless the call is recorded. */
-  accept(instance: Instance, giveRoomBack: () => void, records?: readonly RecordChange[]): Promise<Acceptance> {
-    return this.#store.accept(instance, records && { records }).then(
+  /** Calls `giveRoomBack` unless the call is recorded. `mayWaitHere` is that of the store. */
+  accept(
+    instance: Instance,
+    giveRoomBack: () => void,
+    records?: readonly RecordChange[],
+    mayWaitHere = false,
+  ): Promise<Acceptance> {
+    const more = mayWaitHere ? { mayWaitHere, ...(records && { records }) } : records && { records }
+    return this.#store.accept(instance, more).then(
       (first) => (first.kind === 'created' ? first : this.#acceptTaken(instance, first, giveRoomBack, records)),
       (thrown) => {
         giveRoomBack()

@@ -104,6 +104,7 @@ export class Recorder {
       instance,
       () => this.#room.giveBack(admitted, startNow),
       recordsOf(admitted),
+      !startNow && this.#worker.claims,
     )
     if (watching) accepting.catch(() => watching.stop())
     return accepting.then((acceptance) => {

@@ -145,9 +145,14 @@ export class Worker {
     store.wakeUps?.receive(wake)
   }
 
+  /** True if this node claims due calls. */
+  get claims(): boolean {
+    return !this.#claiming.stopped
+  }
+
   /** True if a call accepted now may start at once if it has a slot. */
   canStart(who: SlotOwner): boolean {
-    return !this.#claiming.stopped && this.#limits.mayStart(who)
+    return this.claims && this.#limits.mayStart(who)
   }
 
   /** Runs a call for which this node holds the lease and a slot. `args` avoids parsing the arguments a second time. */

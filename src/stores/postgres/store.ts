@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
+import { isTerminal } from '../../core/call/state.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
 import { AcceptedCalls } from './calls/acceptance.ts'
@@ -41,6 +42,7 @@ import { createClaim } from './queue/claim.ts'
 import { createDueRepair } from './queue/due-repair.ts'
 import { createLeases } from './queue/leases.ts'
 import { QueuedHere } from './queue/queued-here.ts'
+import { WaitingHere } from './queue/waiting-here.ts'
 import { createRecords } from './records.ts'
 import { knownSchema, quoteName } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
@@ -74,10 +76,17 @@ export async function assemble(
   tellFacts(about, readFacts)
   const held = new HeldCalls()
   const queuedHere = new QueuedHere()
+  const waitingHere = new WaitingHere({
+    clock,
+    log,
+    register: (ids) => membership.registerAll(ids),
+    wakeOthers: () => wakeUps.send(),
+  })
+  const dueChanged = () => waitingHere.dueChanged()
   const reads = new CallReads(tables, generations, reading, now)
   const places = { reads, held, generations }
   const takeover = new Takeover({ ...places, tables, fresh, about, now, log })
-  const member = { ...places, tables, writes, fresh, takeover, about, clock, databaseClock, serverTime, log }
+  const member = { ...places, tables, writes, fresh, takeover, about, clock, databaseClock, serverTime, dueChanged, log }
   const membership = new Membership(member)
   const watchers = createWatchers(log)
   const changed = (instance: Instance, node: number | null) => {
@@ -99,14 +108,30 @@ export async function assemble(
     missing: (session, node) => membership.rejoin(session, node),
     fresh,
     filters,
+    mayWait: () => waitingHere.takesMore,
     now,
-    accepted({ instance, args }, generation) {
-      if (!held.took(instance, generation, null)) queuedHere.add(instance, args)
+    accepted({ instance, args }, generation, queued) {
+      if (!held.took(instance, generation, null)) {
+        queuedHere.add(instance, args)
+        if (queued) dueChanged()
+        else waitingHere.add(instance, generation)
+      }
       watchers.tell(instance)
     },
   })
   const aliases = new Aliases({ tables, generations, writes, reads, now })
-  const advances = new AdvancedCalls({ ...places, tables, writes, records: within, fresh, newMark, changed })
+  const advances = new AdvancedCalls({
+    ...places,
+    tables,
+    writes,
+    records: within,
+    fresh,
+    newMark,
+    changed(instance, node) {
+      if (!isTerminal(instance.state)) dueChanged()
+      changed(instance, node)
+    },
+  })
   const small = new SmallChanges({
     ...places,
     tables,
@@ -114,7 +139,10 @@ export async function assemble(
     newMark,
     now,
     changed,
-    registered: (id) => fresh.done(id),
+    registered(id) {
+      fresh.done(id)
+      dueChanged()
+    },
   })
   const leases = createLeases({ ...places, tables, writes, now, fresh })
   const repair = createDueRepair(tables, reads)
@@ -126,6 +154,7 @@ export async function assemble(
     repair,
     fresh,
     queuedHere,
+    waitingHere,
     node: () => membership.number,
     missing: (session, node) => membership.rejoin(session, node),
     newMark,
@@ -173,6 +202,7 @@ export async function assemble(
   const nodes = () => alone(reading, 'nodes', (session) => membership.list(session))
   const links = peers ? new Links({ options: peers, about, nodes, clock, log }) : undefined
   const wakeUps = new DueHints((line) => sideLine.tell(channelOf('all'), line))
+  wakeUps.receive(dueChanged)
   const nodeEnds = new EndedNodes({
     writes,
     takeover,
@@ -222,6 +252,7 @@ export async function assemble(
 
   async function close(): Promise<void> {
     filters.end()
+    waitingHere.end()
     // A call that is being accepted may have to be registered before this node leaves.
     await nodePeers.end()
     await writes.idle()
@@ -235,7 +266,13 @@ export async function assemble(
   return {
     now,
     schema: known,
-    wakeUps,
+    wakeUps: {
+      send() {
+        const failed = (err: unknown) => log?.warn({ err }, 'could not offer waiting calls to other nodes; trying again')
+        void waitingHere.release().catch(failed).then(() => wakeUps.send())
+      },
+      receive: (woken) => wakeUps.receive(woken),
+    },
     nodeEnds,
     troubles: () =>
       attempt(() =>

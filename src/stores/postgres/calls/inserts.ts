@@ -8,10 +8,10 @@ import { ALWAYS_COLUMNS, type Column, type Encoded, OPTIONAL_COLUMNS, RARE_COLUM
 import { OPEN } from './rows.ts'
 
 /**
- * `fresh`: this node starts the call at once, and it gets no row in `due`. `queued`: a new call that waits. `rare`: a
- * call with a history.
+ * `fresh`: this node starts the call at once, and it gets no row in `due`. `waiting`: the same for a new call that waits
+ * for a slot of this node. `queued`: a new call that any node may take. `rare`: a call with a history.
  */
-export type InsertKind = 'fresh' | 'queued' | 'rare'
+export type InsertKind = 'fresh' | 'waiting' | 'queued' | 'rare'
 
 export interface Insert extends Statement {
   columns: readonly Column[]
@@ -96,13 +96,16 @@ function insertsOf(
   { unusual, agreed, without }: { unusual: number; agreed: number; without: readonly number[] },
 ): Inserts {
   const generation = generations.current
-  const fresh = kind === 'fresh'
+  const begun = kind === 'fresh'
+  const fresh = begun || kind === 'waiting'
   const columns: Column[] = [...ALWAYS_COLUMNS]
   const literals: { name: string; usual: string }[] = []
   OPTIONAL_COLUMNS.forEach((group, at) => {
     if (unusual & (1 << at)) columns.push(...group.columns)
     else
-      literals.push(...group.columns.map(({ name, usual, begun = usual }) => ({ name, usual: fresh ? begun : usual })))
+      literals.push(
+        ...group.columns.map(({ name, usual, begun: ofBegun = usual }) => ({ name, usual: begun ? ofBegun : usual })),
+      )
   })
   if (kind === 'rare') columns.push(...RARE_COLUMNS)
   else literals.push(...RARE_COLUMNS)

@@ -1,7 +1,7 @@
 /**
- * The calls that this node accepted with a lease or claimed, and that have no row in `due`. Most calls end within
- * seconds, so they never need one: accepting and ending such a call writes one row twice. If this node dies, another one
- * finds them by the node's number, among the ids from `low` on.
+ * The calls that this node accepted or claimed, and that have no row in `due`: it runs them, or they wait for one of its
+ * slots. Most calls end within seconds, so they never need one: accepting and ending such a call writes one row twice.
+ * If this node dies, another one finds them by the node's number, among the ids from `low` on.
  */
 
 import { idAt } from '../../../core/call/id-time.ts'
@@ -16,6 +16,8 @@ export type FreshFields = Pick<Instance, 'id' | 'tenant' | 'owner' | 'operation'
 interface FreshCall {
   instance: FreshFields
   sinceMs: number
+  /** It waits for a slot of this node. */
+  waits: boolean
   /**
    * `sending`: not known to be committed. `doubtful`: its answer was lost for good, so that it may turn up.
    * `registering`: its row in `due` is being written.
@@ -45,7 +47,15 @@ export class FreshCalls {
     const { id, state, attempt, settled, dueAt = 0 } = instance
     const isLeased = !isTerminal(state) && attempt > settled && dueAt > now
     if (!isLeased || id < this.#low || this.#byId.has(id)) return false
-    this.#byId.set(id, { instance, sinceMs: this.#monotonicMs(), state: 'sending' })
+    this.#add(instance, false)
+    return true
+  }
+
+  /** The same for a call that is to wait for a slot of this node. */
+  sendWaiting(instance: Instance): boolean {
+    const { id, state, attempt } = instance
+    if (state !== 'accepted' || attempt > 0 || id < this.#low || this.#byId.has(id)) return false
+    this.#add(instance, true)
     return true
   }
 
@@ -55,14 +65,35 @@ export class FreshCalls {
    */
   claim(candidate: FreshFields): boolean {
     if (candidate.id < this.#low || this.#byId.has(candidate.id)) return false
-    this.#byId.set(candidate.id, { instance: candidate, sinceMs: this.#monotonicMs(), state: 'sending' })
+    this.#add(candidate, false)
     return true
+  }
+
+  #add(instance: FreshFields, waits: boolean): void {
+    this.#byId.set(instance.id, { instance, sinceMs: this.#monotonicMs(), waits, state: 'sending' })
+  }
+
+  /** The same for a call that waits here. Then `claimed`, `unclaimed` or `doubt` follows. False if it no longer waits. */
+  begin(id: string): boolean {
+    const call = this.#byId.get(id)
+    if (!call?.waits || call.state !== 'fresh') return false
+    call.state = 'sending'
+    return true
+  }
+
+  /** Such a call was not claimed, because it was changed meanwhile. If it is still open, it gets its row in `due`. */
+  unclaimed(id: string): void {
+    const call = this.#byId.get(id)
+    if (!call) return
+    call.state = 'fresh'
+    call.sinceMs = Number.NEGATIVE_INFINITY
   }
 
   claimed(instance: Instance): void {
     const call = this.#byId.get(instance.id)
     if (!call) return
     call.instance = instance
+    call.waits = false
     call.state = 'fresh'
   }
 
@@ -118,8 +149,9 @@ export class FreshCalls {
   due(now: number): string[] {
     const old = this.#monotonicMs() - OLD_MS
     const found: string[] = []
-    for (const { instance, sinceMs, state } of this.#byId.values()) {
-      const isOver = (instance.dueAt ?? 0) <= now || instance.expiresAt <= now
+    for (const { instance, sinceMs, waits, state } of this.#byId.values()) {
+      const isLate = !waits || state === 'doubtful'
+      const isOver = (isLate && (instance.dueAt ?? 0) <= now) || instance.expiresAt <= now
       if ((state === 'fresh' || state === 'doubtful') && (sinceMs < old || isOver)) found.push(instance.id)
     }
     return found
@@ -149,12 +181,13 @@ export class FreshCalls {
 
   counts(): CountedRow[] {
     const rows = new Map<string, CountedRow>()
-    for (const { instance, state } of this.#byId.values()) {
+    for (const { instance, waits, state } of this.#byId.values()) {
       if (state === 'sending' || state === 'doubtful') continue
       const { tenant, owner, operation } = instance
       const key = JSON.stringify([tenant, owner, operation])
       const row = rows.get(key) ?? { tenant, owner, operation, open: 0, queued: 0 }
       row.open++
+      if (waits) row.queued++
       rows.set(key, row)
     }
     return [...rows.values()]

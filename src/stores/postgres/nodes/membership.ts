@@ -29,6 +29,8 @@ export interface MembershipParts extends PlaceParts {
   clock: Clock
   databaseClock: DatabaseClock
   serverTime: (() => number) | undefined
+  /** Rows were written into `due`. */
+  dueChanged(): void
   log: Log | undefined
 }
 
@@ -142,6 +144,7 @@ export class Membership {
         { lanes: ids },
       )
       fresh.registered(ids)
+      this.#parts.dueChanged()
     } catch (thrown) {
       fresh.unregistered(ids)
       throw thrown

@@ -31,6 +31,28 @@ export function keyOf({ tenant, owner }: { tenant: string; owner: string }): str
   return `${tenant.length} ${tenant}${owner}`
 }
 
+/** Two lists of callers as one, in the order of their first calls. */
+export function merged(some: readonly DueCaller[], more: readonly DueCaller[]): readonly DueCaller[] {
+  if (more.length === 0) return some
+  if (some.length === 0) return inOrder(more)
+  const byKey = new Map(some.map((caller) => [keyOf(caller), caller]))
+  for (const caller of more) {
+    const same = byKey.get(keyOf(caller))
+    byKey.set(keyOf(caller), same ? { ...same, calls: [...same.calls, ...caller.calls] } : caller)
+  }
+  return inOrder([...byKey.values()])
+}
+
+/** Callers join the turns in the order of their first calls. */
+export function inOrder(callers: readonly DueCaller[]): DueCaller[] {
+  for (const { calls } of callers) calls.sort((a, b) => a.due_at - b.due_at)
+  return callers.toSorted((a, b) => firstDue(a) - firstDue(b))
+}
+
+function firstDue({ calls }: DueCaller): number {
+  return calls[0]?.due_at ?? 0
+}
+
 /** What the claim may still take: slots of operations, and shares of callers. */
 export function createBudget({ slots, shares: snapshot, weights, limit }: Claim) {
   const room = new Map([...(slots ?? [])].map(([operation, free]) => [encodeText(operation), free]))

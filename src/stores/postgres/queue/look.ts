@@ -1,7 +1,7 @@
 /** Finds candidates in the table `due`: the callers that have due calls, and the first calls of each. */
 import { type Session, statement } from '../connect/session.ts'
 import type { Tables } from '../tables.ts'
-import { type Candidate, type DueCaller, keyOf, type Place } from './choice.ts'
+import { type Candidate, type DueCaller, inOrder, keyOf, type Place } from './choice.ts'
 
 export interface Look {
   callers: DueCaller[]
@@ -67,11 +67,7 @@ export function createLook({ due }: Tables) {
       last.caller.calls.push(row)
       if (++last.count === each) last.caller.cutOff.add(operation)
     }
-    const found = [...callers.values()]
-    for (const caller of found) caller.calls.sort((a, b) => a.due_at - b.due_at)
-    // New callers join in the order of their first calls.
-    found.sort((a, b) => firstDue(a) - firstDue(b))
-    return { callers: found, nextDueAt, children: rows[0]?.children ?? false }
+    return { callers: inOrder([...callers.values()]), nextDueAt, children: rows[0]?.children ?? false }
   }
 
   return {
@@ -91,8 +87,4 @@ interface LookRow extends Omit<Candidate, 'id'> {
 
 function isFound(row: LookRow): row is LookRow & Candidate {
   return row.id !== null
-}
-
-function firstDue({ calls }: DueCaller): number {
-  return calls[0]?.due_at ?? 0
 }

@@ -1,0 +1,135 @@
+/**
+ * The calls that wait for a slot of this node and have no row in `due`. Most of them wait for some milliseconds, so that
+ * a row would be written and removed for nothing. Those that wait for longer get their rows, and the other nodes get a
+ * hint, so that any node with a free slot can take them.
+ */
+import type { Instance } from '../../../core/call/instance.ts'
+import { BriefMap } from '../../../core/fairness/brief-map.ts'
+import type { Clock, Log } from '../../../core/ports/runtime.ts'
+import { encodeText } from '../sql/plain-text.ts'
+import { type Candidate, type DueCaller, keyOf } from './choice.ts'
+
+export interface WaitingHereParts {
+  clock: Clock
+  log: Log | undefined
+  /** Writes the rows of these calls. */
+  register(ids: readonly string[]): Promise<void>
+  /** There are calls for other nodes. */
+  wakeOthers(): void
+}
+
+const MOST = 512
+const WAIT_MS = 250
+/** While no other call was due, calls that wait here are claimed without a look into `due` for this long. */
+const LOOK_EVERY_MS = 100
+
+interface Waiting extends Candidate {
+  sinceMs: number
+}
+
+export class WaitingHere {
+  readonly #parts: WaitingHereParts
+  readonly #byId = new BriefMap<Waiting>()
+  /** Until when the last look into `due`, which found nothing, counts. */
+  #emptyUntil = 0
+  #behindOthers = false
+  #cancelTimer: (() => void) | undefined
+  #ended = false
+
+  constructor(parts: WaitingHereParts) {
+    this.#parts = parts
+  }
+
+  /** False if calls wait in `due`. A call that waits behind them needs its row, and it is cheapest to write it at once. */
+  get takesMore(): boolean {
+    return !this.#behindOthers && this.#byId.size < MOST
+  }
+
+  /** A call was accepted. */
+  add({ id, operation, tenant, owner, dueAt = 0 }: Instance, generation: number): void {
+    const who = { tenant: encodeText(tenant), owner: encodeText(owner) }
+    const sinceMs = this.#parts.clock.monotonicMs()
+    this.#byId.set(id, { id, generation, operation: encodeText(operation), ...who, due_at: dueAt, sinceMs })
+    this.#registerLater()
+  }
+
+  /** A claim takes it. False if it does not wait here. */
+  remove(id: string): boolean {
+    if (!this.#byId.has(id)) return false
+    this.#byId.delete(id)
+    return true
+  }
+
+  /** The waiting calls of these operations, as they would be found in `due`. */
+  callers(operations: ReadonlySet<string>): DueCaller[] {
+    const callers = new Map<string, DueCaller>()
+    for (const call of this.#byId.values()) {
+      if (!operations.has(call.operation)) continue
+      const key = keyOf(call)
+      const caller = callers.get(key)
+      if (caller) caller.calls.push(call)
+      else callers.set(key, { tenant: call.tenant, owner: call.owner, calls: [call], cutOff: new Set() })
+    }
+    return [...callers.values()]
+  }
+
+  /** A claim has looked into `due`. */
+  looked(at: number, { length }: readonly DueCaller[]): void {
+    this.#behindOthers = length > 0
+    this.#emptyUntil = length > 0 ? 0 : at + LOOK_EVERY_MS
+  }
+
+  /** Until when a claim need not look into `due`. `undefined` if it must. */
+  emptyUntil(at: number): number | undefined {
+    return at < this.#emptyUntil ? this.#emptyUntil : undefined
+  }
+
+  /** Rows were written into `due`. */
+  dueChanged(): void {
+    this.#emptyUntil = 0
+  }
+
+  /** Any node may take all calls that wait here. */
+  async release(): Promise<void> {
+    await this.#register(this.#byId.keys())
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#cancelTimer?.()
+  }
+
+  #registerLater(): void {
+    if (this.#cancelTimer || this.#ended) return
+    this.#cancelTimer = this.#parts.clock.schedule(WAIT_MS, () => {
+      this.#cancelTimer = undefined
+      void this.#registerOld()
+    })
+  }
+
+  async #registerOld(): Promise<void> {
+    const { clock, log, wakeOthers } = this.#parts
+    const before = clock.monotonicMs() - WAIT_MS
+    const old = this.#byId.values().filter(({ sinceMs }) => sinceMs <= before)
+    try {
+      await this.#register(old.map(({ id }) => id))
+      if (old.length > 0) wakeOthers()
+    } catch (err) {
+      log?.debug({ err }, 'could not offer waiting calls to other nodes; trying again')
+    }
+    if (this.#byId.size > 0) this.#registerLater()
+  }
+
+  async #register(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    const calls = ids.map((id) => this.#byId.get(id) as Waiting)
+    // A claim must not take them meanwhile.
+    for (const id of ids) this.#byId.delete(id)
+    try {
+      await this.#parts.register(ids)
+    } catch (thrown) {
+      for (const call of calls) this.#byId.set(call.id, call)
+      throw thrown
+    }
+  }
+}
