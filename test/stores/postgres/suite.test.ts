@@ -46,6 +46,11 @@ describe.each(SERVERS)('on $name', ({ engine, name, programs }) =>
     )
     describeStore(
       { describe, test, expect },
+      'one node, for whose slots its calls wait',
+      open(1, (node) => waitingHere(node as Store)),
+    )
+    describeStore(
+      { describe, test, expect },
       'one node accepts and ends calls, another claims and reads them',
       open(2, (a, b) => apart(a as Store, b as Store)),
     )
@@ -72,6 +77,11 @@ describeWith(together(postgresServer, pooler), 'a store in Postgres behind PgBou
     return { store, clock, cleanup: async () => schema[Symbol.asyncDispose]() }
   })
 })
+
+/** As the engine accepts a call that finds no slot. */
+function waitingHere(node: Store): Store {
+  return { ...node, accept: (instance, more) => node.accept(instance, { ...more, mayWaitHere: true }) }
+}
 
 /** Node `a` accepts and changes, node `b` hands out and reads. */
 function apart(a: Store, b: Store): Store {

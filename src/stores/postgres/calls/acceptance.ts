@@ -98,7 +98,7 @@ export class AcceptedCalls {
   #kindOf(instance: Instance, mayWaitHere: boolean): Kind {
     const { fresh, now, mayWait } = this.#parts
     if (fresh.send(instance, now())) return this.#fresh
-    return mayWaitHere && mayWait() && fresh.sendWaiting(instance) ? this.#waiting : this.#queued
+    return mayWaitHere && mayWait() && fresh.sendWaiting(instance, now()) ? this.#waiting : this.#queued
   }
 
   #kind(kind: InsertKind): Kind {

@@ -51,10 +51,11 @@ export class FreshCalls {
     return true
   }
 
-  /** The same for a call that is to wait for a slot of this node. */
-  sendWaiting(instance: Instance): boolean {
-    const { id, state, attempt } = instance
-    if (state !== 'accepted' || attempt > 0 || id < this.#low || this.#byId.has(id)) return false
+  /** The same for a due call that is to wait for a slot of this node. Child calls go first, wherever they are. */
+  sendWaiting(instance: Instance, now: number): boolean {
+    const { id, state, attempt, lineage, extras, dueAt = Number.POSITIVE_INFINITY } = instance
+    const isNew = state === 'accepted' && attempt === 0 && lineage.length === 0 && extras === undefined
+    if (!isNew || dueAt > now || id < this.#low || this.#byId.has(id)) return false
     this.#add(instance, true)
     return true
   }

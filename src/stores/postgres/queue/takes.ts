@@ -49,7 +49,7 @@ export function createTakes(tables: Tables): Takes {
     statement(`WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = $5 FOR KEY SHARE)
       UPDATE ${tables.calls(generation)} c SET state = 'p', revision = 2, attempt = 1, due_at = $3, mark = $4, node = $5,
         begun_at = $2 FROM me
-      WHERE c.id = ANY ($1::uuid[]) AND c.state = 'a' AND c.revision = 1 AND c.expires_at > $2`),
+      WHERE c.id = ANY ($1::uuid[]) AND c.state = 'a' AND c.revision = 1 AND c.due_at <= $2 AND c.expires_at > $2`),
   )
   return { begin, remove: takes(true, false), removeKnown: takes(true, true), move: takes(false, false) }
 }

@@ -32,6 +32,11 @@ export interface BatchesParts {
 
 /** Smaller batches cost more for each request: 55 µs of Postgres at 16, 35 at 32, 22 at 128. */
 const FEW = 32
+/**
+ * Two batches at a time share what is under way. With 128 and 256 requests, Postgres took 0.8 of the CPU time that it
+ * took with the waiting requests spread over all idle connections, at the same rate.
+ */
+const AT_A_TIME = 2
 const MAX_BATCH_BYTES = 4_000_000
 const AGAIN_MS = 20
 
@@ -133,7 +138,7 @@ export class Batches {
       if (!oldest || (waiting[0] as Request).order < (oldest[0] as Request).order) oldest = waiting
     if (!oldest) return undefined
     const { shape } = oldest[0] as Request
-    const most = Math.min(shape.most, Math.max(FEW, Math.ceil(oldest.length / this.#idle.length)))
+    const most = Math.min(shape.most, Math.max(FEW, Math.ceil(this.#pending / AT_A_TIME)))
     let [size, bytes] = [0, 0]
     while (size < oldest.length && size < most) {
       bytes += oldest[size]?.bytes ?? 0

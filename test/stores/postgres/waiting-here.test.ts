@@ -1,0 +1,179 @@
+/** Calls that wait for a slot of their node have no row in the queue, until they wait for long. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Instance } from '../../../src/core/call/instance.ts'
+import { statesBefore } from '../../../src/core/call/state.ts'
+import type { AcceptMore, Claim, Store } from '../../../src/core/ports/store.ts'
+import { createManualClock, type ManualClock } from '../../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../../src/testing/fakes/instances.ts'
+import { describeWith, postgresServer } from '../../engines/engines.ts'
+import { type Postgres, startPostgres } from '../../engines/postgres.ts'
+import { createSchema, type Schema } from './schemas.ts'
+
+const CLAIM: Claim = { operations: ['v1:reports.generate@1.0.0'], limit: 10, leaseMs: 30_000 }
+const HERE = { mayWaitHere: true }
+/** Longer than a call waits without a row, and than a look into the queue counts. */
+const LONG_MS = 300
+
+describeWith(postgresServer, 'calls that wait at their node', () => {
+  let server: Postgres
+
+  beforeAll(async () => {
+    server = await startPostgres()
+  }, 60_000)
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  async function openTwo(schema: Schema): Promise<{ clock: ManualClock; here: Store; there: Store }> {
+    const clock = createManualClock()
+    const open = () => schema.open({ clock, serverTime: () => clock.now() })
+    return { clock, here: await open(), there: await open() }
+  }
+  const accept = async (store: Store, clock: ManualClock, more?: AcceptMore) => {
+    const call = sampleInstance(clock.now(), { dueAt: clock.now() })
+    await store.accept(call, more)
+    return call.id
+  }
+  const acceptHere = (store: Store, clock: ManualClock) => accept(store, clock, HERE)
+  const rowsIn = async ({ name }: Schema) => (await server.query<{ id: string }>(`SELECT id FROM ${name}.due`)).length
+  const idsOf = ({ instances }: { instances: readonly Instance[] }) => instances.map(({ id }) => id)
+  const woken = (store: Store) => new Promise<void>((resolve) => store.wakeUps?.receive(resolve))
+
+  test('its node claims such a call, and no row is ever written for it', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const id = await acceptHere(here, clock)
+
+    expect(await rowsIn(schema)).toBe(0)
+    expect(await here.openCounts()).toMatchObject({ queued: 1 })
+    expect(idsOf(await there.claim(CLAIM))).toEqual([])
+    const { instances } = await here.claim(CLAIM)
+
+    expect(instances).toMatchObject([{ id, attempt: 1, state: 'pending', revision: 2 }])
+    expect(await here.get(id)).toMatchObject({ attempt: 1, state: 'pending', revision: 2 })
+    expect(await rowsIn(schema)).toBe(0)
+    expect(await here.openCounts()).toMatchObject({ queued: 0 })
+  })
+
+  test('a call that is not due waits for its time in the queue', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    await here.accept(sampleInstance(clock.now()), HERE)
+    await here.accept(sampleInstance(clock.now(), { dueAt: clock.now() + 1_000 }), HERE)
+
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    expect(await rowsIn(schema)).toBe(2)
+  })
+
+  test('after a quarter of a second any node may claim it, and the others are told', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const told = woken(there)
+    const id = await acceptHere(here, clock)
+
+    clock.advance(LONG_MS)
+    await told
+
+    expect(idsOf(await there.claim(CLAIM))).toEqual([id])
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+  })
+
+  test('a node that stops offers its calls at once', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const told = woken(there)
+    const id = await acceptHere(here, clock)
+
+    here.wakeUps?.send()
+    await told
+
+    expect(idsOf(await there.claim(CLAIM))).toEqual([id])
+  })
+
+  test('the calls of a node that dies are claimed by another', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const id = await acceptHere(here, clock)
+
+    // The node does not know that it is taken for dead.
+    const [first] = (await there.nodes?.()) ?? []
+    await there.nodeEnds?.ended(first?.node as number)
+
+    expect(idsOf(await there.claim(CLAIM))).toEqual([id])
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+  })
+
+  test('a call that was stopped or ended meanwhile is not begun as if nothing had happened', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const stopped = await acceptHere(here, clock)
+    const ended = await acceptHere(here, clock)
+    await there.requestStop(stopped)
+    const outcome = { kind: 'result' as const, value: 1 }
+    await there.advance({ id: ended, from: statesBefore('complete'), to: 'complete', outcome, endedAt: clock.now() })
+
+    const claimed = [...(await here.claim(CLAIM)).instances, ...(await here.claim(CLAIM)).instances]
+
+    expect(claimed).toMatchObject([{ id: stopped, attempt: 1, stopRequested: true }])
+    expect(await here.get(ended)).toMatchObject({ state: 'complete', attempt: 0 })
+    expect(await rowsIn(schema)).toBe(0)
+  })
+
+  test('calls that wait here and calls in the queue are handed out in the order in which they became due', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const order: string[] = []
+    // Also after a look that found the queue empty, which counts for a moment.
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    for (const store of [here, there, here, there]) {
+      order.push(await accept(store, clock, store === here ? HERE : undefined))
+      clock.advance(1)
+    }
+    clock.advance(110)
+
+    expect(idsOf(await here.claim({ ...CLAIM, limit: 3 }))).toEqual(order.slice(0, 3))
+    expect(idsOf(await here.claim(CLAIM))).toEqual(order.slice(3))
+  })
+
+  test('a call that becomes due by a write of this node is not overlooked because others wait here', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    const again = sampleInstance(clock.now(), { state: 'pending', attempt: 1, dueAt: clock.now() + 30_000 })
+    await here.accept(again)
+    await here.advance({ id: again.id, from: ['pending'], to: 'pending', attempt: 1, settled: 1, dueAt: clock.now() })
+    clock.advance(1)
+    const later = await acceptHere(here, clock)
+
+    expect(idsOf(await here.claim(CLAIM))).toEqual([again.id, later])
+  })
+
+  test('behind calls that wait in the queue, a new call gets its row at once', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    await accept(there, clock)
+    await accept(there, clock)
+    expect(idsOf(await here.claim({ ...CLAIM, limit: 1 }))).toHaveLength(1)
+
+    await acceptHere(here, clock)
+
+    expect(await rowsIn(schema)).toBe(2)
+  })
+
+  test('a claim whose answer is lost gives each call to one claim', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const here = await schema.open({ clock, serverTime: () => clock.now() })
+    const ids: string[] = []
+    for (let count = 0; count < 5; count++) ids.push(await acceptHere(here, clock))
+    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'callplane'`
+
+    const claiming = here.claim(CLAIM).catch(() => ({ instances: [] }))
+    await server.query(cut)
+    const claimed = idsOf(await claiming)
+    for (let round = 0; claimed.length < ids.length && round < 100; round++) {
+      clock.advance(LONG_MS)
+      claimed.push(...idsOf(await here.claim(CLAIM).catch(() => ({ instances: [] }))))
+    }
+
+    expect(claimed.sort()).toEqual(ids.sort())
+  })
+})
