@@ -101,6 +101,20 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     expect(idsOf(await here.claim(CLAIM))).toEqual([])
   })
 
+  test('a node that was taken for dead claims its own calls from the queue, as any other', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const id = await acceptHere(here, clock)
+    const [first] = (await there.nodes?.()) ?? []
+    await there.nodeEnds?.ended(first?.node as number)
+    expect(await rowsIn(schema)).toBe(1)
+
+    expect(idsOf(await here.claim(CLAIM))).toEqual([id])
+
+    expect(await rowsIn(schema)).toBe(0)
+    expect((await here.nodes?.())?.map(({ node }) => node)).not.toContain(first?.node)
+  })
+
   test('a call that was stopped or ended meanwhile is not begun as if nothing had happened', async () => {
     await using schema = createSchema(server)
     const { clock, here, there } = await openTwo(schema)
