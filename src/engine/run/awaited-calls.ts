@@ -3,11 +3,13 @@
  * says that another caller has learned of the call (`Store.tell`).
  */
 
+import { BriefMap } from '../../core/fairness/brief-map.ts'
+
 export class AwaitedCalls {
-  readonly #ids = new Set<string>()
+  readonly #ids = new BriefMap<true>()
 
   expectDirectly(id: string): void {
-    this.#ids.add(id)
+    this.#ids.set(id, true)
   }
 
   isAwaited(id: string): boolean {

@@ -46,7 +46,7 @@ export class Batches {
   /** Nearly every lane has one request, and needs no array. */
   readonly #lanes = new BriefMap<Request | Request[]>()
   /** Requests that may be sent, by shape. */
-  readonly #ready = new Map<string, Request[]>()
+  #ready = new BriefMap<Request[]>()
   /** Batches that failed and are sent again as they are. */
   #again: Request[][] = []
   #pending = 0
@@ -126,8 +126,8 @@ export class Batches {
   #refuseUnsent(): void {
     const fault = this.#parts.down()
     if (!fault) return
-    const unsent = [...[...this.#ready.values()].flat(), ...this.#again.flat().filter(({ uncertain }) => !uncertain)]
-    this.#ready.clear()
+    const unsent = [...this.#ready.values().flat(), ...this.#again.flat().filter(({ uncertain }) => !uncertain)]
+    this.#ready = new BriefMap()
     for (const request of unsent) request.fail(fault)
     this.#forgetSettled()
   }
