@@ -17,8 +17,8 @@ interface Payload {
 
 const SECRET = 'sk-very-secret-value-123'
 
-const keep = operation('v1:notes.keep', {
-  model: 'async',
+const KEEP = {
+  model: 'async' as const,
   args: {
     type: 'object',
     properties: {
@@ -33,8 +33,9 @@ const keep = operation('v1:notes.keep', {
       },
     },
   },
-  run: ({ note }) => ({ kept: note }),
-})
+  run: ({ note }: { note?: string }) => ({ kept: note ?? null }),
+}
+const keep = operation('v1:notes.keep', KEEP)
 const fail = operation('v1:notes.fail', {
   model: 'async',
   retry: { attempts: 1 },
@@ -123,6 +124,69 @@ export function payloadStories(newPlace: NewPlace): void {
     expect((await office.list({ text: 'sesame' }, 'viewer')).calls).toEqual([])
     expect(await office.read('viewer', 'calls.count', { text: '123456' })).toMatchObject({ total: 0 })
     expect((await office.list({ text: 'ada' }, 'viewer')).calls).toHaveLength(1)
+  })
+
+  test('what is hidden in a call is hidden in the calls of those who approved and replayed it, too', async () => {
+    const rule = { id: 'second-person', effect: 'approve' as const, what: { operation: 'v1:notes.keep' } }
+    const policy = { default: 'allow' as const, rules: [rule] }
+    const office = await openOffice({ ...newPlace(), operations: [keep], policy })
+    await office.as('ada', 'v1:notes.keep', { note: 'milk', password: 'open sesame' }, { requestId: 'r1' })
+    const id = await office.idOf('r1')
+    await office.as(
+      'boss',
+      'v1:callplane.approvals.decide',
+      { id, verdict: 'approve' },
+      { requestId: 'r2', idempotencyKey: 'k' },
+    )
+    await office.ended('r1', office.headersOf('ada'))
+    const again = { ids: [id], as: 'me', args: { note: 'milk', password: 'open barley' }, why: 'x' }
+    await office.done('boss', 'v1:callplane.calls.replay', 'r3', again, { idempotencyKey: 'k' })
+
+    const decided = await payload(office, await office.idOf('r2'), 'result')
+    const replayed = await payload(office, await office.idOf('r3'), 'args')
+
+    expect(JSON.parse(decided.text)).toMatchObject({ id, caller: 'callplane|ada', args: '[redacted]' })
+    expect(JSON.parse(replayed.text)).toEqual({ ...again, args: '[redacted]' })
+    expect([decided.redactions, replayed.redactions]).toEqual([['/args'], ['/args']])
+    for (const text of ['sesame', 'barley']) expect((await office.list({ text }, 'viewer')).calls).toEqual([])
+  })
+
+  test('a new version of the operation hides the fields of the calls before it, too', async () => {
+    const place = newPlace()
+    const before = await openOffice({ ...place, operations: [keep] })
+    await before.done('ada', 'v1:notes.keep', 'r1', { note: 'milk', password: 'open sesame' })
+    const id = await before.idOf('r1')
+    await before.close()
+    const newer = operation('v1:notes.keep', { ...KEEP, version: '1.1.0' })
+    const office = await openOffice({ ...place, operations: [newer] })
+
+    const { text, redactions } = await payload(office, id, 'args')
+
+    expect(JSON.parse(text)).toEqual({ note: 'milk', password: '[redacted]' })
+    expect(redactions).toEqual(['/password'])
+    expect((await office.list({ text: 'sesame' }, 'viewer')).calls).toEqual([])
+  })
+
+  test('a search that is refused is not in the audit trail as one that was made', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    const filter = { text: 'sesame' }
+    const searches: [op: string, args: object][] = [
+      ['calls.list', filter],
+      ['calls.count', filter],
+      ['deadletters.list', filter],
+      ['exports.create', { what: 'calls', filter, format: 'csv' }],
+      ['exports.create', { what: 'deadletters', filter, format: 'jsonl' }],
+      ['changes.wait', { filter, waitMs: 0 }],
+    ]
+    for (const [op, args] of searches) {
+      const { body } = await office.as('reader', `v1:callplane.${op}`, args)
+      const { error } =
+        body.state === 'error' ? body : (await office.ended(body.requestId, office.headersOf('reader'))).body
+      expect([op, error?.code]).toEqual([op, 'INSUFFICIENT_SCOPE'])
+    }
+
+    const { entries } = await office.read<{ entries: object[] }>('viewer', 'audit.list')
+    for (const entry of entries) expect(entry).toMatchObject({ outcome: 'forbidden', code: 'INSUFFICIENT_SCOPE' })
   })
 
   test('no part of a page tells that a hidden value matched', async () => {

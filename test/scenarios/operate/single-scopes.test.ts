@@ -4,6 +4,7 @@
  */
 import { createToken, operation } from 'callplane'
 import { expect, test } from 'vitest'
+import { parseName, toolIdOf } from '../../../src/core/operation/names.ts'
 import { SCOPES } from '../../../src/core/operation/scopes.ts'
 import { createMemoryLog, type LogLine } from '../../../src/testing/fakes/memory-log.ts'
 import { openSocket } from '../../carriers/websocket/client.ts'
@@ -83,7 +84,8 @@ function form({ op, args }: Try): FormData {
 const CHECK = 'v1:callplane.calls.check'
 const CTX = { requestId: 'r', idempotencyKey: 'k' }
 const path = ({ op }: Try) => op.slice(3).replaceAll('.', '/')
-const toolId = ({ op }: Try) => op.slice(3)
+/** As OXP and OTC name it: `callplane.calls_list`. */
+const toolId = ({ op }: Try) => toolIdOf(parseName(op), '')
 
 /** Calls an operation, and returns all that the caller sees of the answer. */
 type Wire = (of: Try) => Promise<Seen>

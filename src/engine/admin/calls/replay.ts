@@ -13,7 +13,7 @@ import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import type { Replaying } from '../../replay/replaying.ts'
 import { marking } from '../dead-letters/marks.ts'
-import { ID } from '../shapes.ts'
+import { ID, OTHER_ARGS } from '../shapes.ts'
 import { inTurns } from './in-turns.ts'
 import { type Selection, type SelectParts, selectCalls, selecting } from './selection.ts'
 
@@ -53,7 +53,9 @@ export function replayCalls(parts: () => ReplayParts) {
     model: 'async',
     sideEffecting: true,
     retry: { attempts: 5, backoffMs: 500, maxBackoffMs: 10_000 },
-    args: jsonSchema<ReplayArgs>(selecting({ args: { type: 'object' }, as: { enum: ['owner', 'me'] } }, ['as'])),
+    args: jsonSchema<ReplayArgs>(
+      selecting({ args: { type: 'object', ...OTHER_ARGS }, as: { enum: ['owner', 'me'] } }, ['as']),
+    ),
     result: jsonSchema<Replayed>({
       type: 'object',
       required: ['started', 'refused'],
