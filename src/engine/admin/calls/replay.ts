@@ -157,13 +157,18 @@ function refusalOf(
 ): Fault | undefined {
   if (original.owner === ownerOf(caller)) return undefined
   if (as === 'me') {
-    if ((args && original.media.length === 0) || hasScope(caller, SCOPES.payloads)) return undefined
-    const needed = `Its arguments and attachments are those of another caller, so replaying it as yourself needs the scope ${SCOPES.payloads}. Replay it as its first caller, or ask for the scope.`
+    if ((args && !hasMoreInput(original)) || hasScope(caller, SCOPES.payloads)) return undefined
+    const needed = `Its arguments, attachments and replies are those of another caller, so replaying it as yourself needs the scope ${SCOPES.payloads}. Replay it as its first caller, or ask for the scope.`
     return new Fault('forbidden', needed, { details: { required: [SCOPES.payloads], missing: [SCOPES.payloads] } })
   }
   if (!args) return undefined
   const message = 'A call with other arguments cannot run as its first caller. Replay it as yourself.'
   return new Fault('forbidden', message, { code: 'EDITED_FOR_OTHER' })
+}
+
+/** Input besides the arguments: attachments, and replies to questions. A replay takes them over. */
+function hasMoreInput({ media, extras }: Instance): boolean {
+  return media.length > 0 || Object.keys(extras?.asking?.answers ?? {}).length > 0
 }
 
 function pause(clock: Clock, ms: number): Promise<void> {
