@@ -1,6 +1,7 @@
 /** Arguments and results are shown to those who may see them, without secrets, and every time is in the audit trail. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
+import type { OpenStore, Store } from '../../../src/core/ports/store.ts'
 import { oxpClient } from '../oxp.ts'
 import type { NewPlace } from '../places.ts'
 import { type Office, openOffice } from './office.ts'
@@ -41,6 +42,22 @@ const fail = operation('v1:notes.fail', {
   retry: { attempts: 1 },
   run: (_, ctx) => ctx.fail('FULL', 'The book is full.', { details: { pages: 7 } }),
 })
+
+/** A store that fails to append to the audit trail while it is full. */
+function withTrail(store: Store, trail: { readonly isFull: boolean }): Store {
+  const append: Store['audit']['append'] = async (entry) => {
+    if (trail.isFull) throw new Error('The disk is full.')
+    return store.audit.append(entry)
+  }
+  const bound = <T extends object>(of: T, own: Partial<T>): T =>
+    new Proxy(of, {
+      get(_, name) {
+        const value = Reflect.get(own, name) ?? Reflect.get(of, name)
+        return typeof value === 'function' ? value.bind(of) : value
+      },
+    })
+  return bound(store, { audit: bound(store.audit, { append }) })
+}
 
 const payload = (office: Office, id: string, part: string, more: object = {}) =>
   office.read<Payload>('viewer', 'calls.payload', { id, part, ...more })
@@ -106,6 +123,34 @@ export function payloadStories(newPlace: NewPlace): void {
       { owner: 'callplane|viewer', outcome: 'complete', verdict: 'allow', about: { call: id, part: 'args' } },
     ])
     expect(JSON.stringify(entries)).not.toContain('milk')
+  })
+
+  test('if the audit trail cannot be written, nothing is shown or searched', async () => {
+    const place = newPlace()
+    const trail = { isFull: false }
+    const store: OpenStore = async (parts) => withTrail(await place.store(parts), trail)
+    const office = await openOffice({ ...place, store, operations: [keep] })
+    await office.done('ada', 'v1:notes.keep', 'r1', { note: 'milk' })
+    const id = await office.idOf('r1')
+    trail.isFull = true
+    const tries: [op: string, args: object][] = [
+      ['calls.payload', { id, part: 'args' }],
+      ['calls.payload', { id, part: 'result', offset: 2 }],
+      ['calls.list', { text: 'milk' }],
+      ['calls.count', { text: 'milk' }],
+      ['deadletters.list', { text: 'milk' }],
+      ['exports.create', { what: 'calls', filter: { text: 'milk' }, format: 'jsonl' }],
+    ]
+
+    for (const [op, args] of tries) {
+      const { body } = await office.as('viewer', `v1:callplane.${op}`, args)
+      const headers = office.headersOf('viewer')
+      const end = body.state === 'complete' || body.error ? body : (await office.ended(body.requestId, headers)).body
+      expect([op, end.state, end.result]).toEqual([op, 'error', undefined])
+      expect(JSON.stringify(end)).not.toMatch(/milk|"total"|callplane\|ada/)
+      const chunks = await office.request(`/ops/${body.requestId}/chunks`, { headers })
+      expect(await chunks.text()).not.toContain(id)
+    }
   })
 
   test('fields that the schema marks as sensitive are hidden, and are no way to find a call', async () => {
