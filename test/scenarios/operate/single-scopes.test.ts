@@ -245,6 +245,7 @@ const LISTS: Readonly<
   'the list of OXP': { offers: 'none', read: get('/tools') },
   'the list of OTC': { offers: 'none', read: get('/otc/tools') },
   'the list of Tool Execution': { offers: 'none', read: get('/explorer/tools') },
+  'the page of the explorer': { offers: 'none', read: get('/explorer/') },
   'the list of errors': { offers: 'none', read: get('/.well-known/errors') },
   'v1:callplane.faults.list': {
     offers: 'none',
