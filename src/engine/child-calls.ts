@@ -61,7 +61,7 @@ export class ChildCalls {
       ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),
     }
     correlate(call, { ...parent, ...options, parentId: parent.requestId })
-    const caller = await admission.admit(operation, () => parent.caller)
+    const caller = await admission.admit(operation, () => parent.caller, name)
     // Child calls can use the secrets of their parent. They are not held for an approval, because the parent would keep
     // its slot, and its time would run, until a person decides.
     const given = parent.given && { given: parent.given }

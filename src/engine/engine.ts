@@ -144,7 +144,7 @@ export class Engine {
 
   #call(call: Call, identify: Identify, options: RunOptions): Reply | Promise<Reply> {
     const operation = this.registry.resolve(call.operation, this.#parts.env.clock.now())
-    const admitting = this.#admission.admit(operation, identify)
+    const admitting = this.#admission.admit(operation, identify, call.operation)
     if (admitting instanceof Promise) return admitting.then((caller) => this.#callAs(caller, operation, call, options))
     return this.#callAs(admitting, operation, call, options)
   }
@@ -177,7 +177,7 @@ export class Engine {
   /** Checks that this caller may call this operation, for protocols that must know before they read the body. */
   async admit(name: string, identify: Identify): Promise<Operation> {
     const operation = this.registry.resolve(name, this.#parts.env.clock.now())
-    await this.#admission.admit(operation, identify)
+    await this.#admission.admit(operation, identify, name)
     if (this.#draining) throw shuttingDown()
     return operation
   }

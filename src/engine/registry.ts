@@ -22,6 +22,8 @@ export interface Registry extends Catalog {
   isServed(operation: Operation, now: number): boolean
   /** By registry key, for calls that were accepted earlier. It also finds operations past their sunset. */
   byKey(key: string): Operation | undefined
+  /** The current version under this name. It also finds an operation past its sunset. */
+  latest(name: string): Operation | undefined
   /** Registry keys of all operations that can run. The array is the same object until they change. */
   readonly keys: readonly string[]
   /**
@@ -105,6 +107,7 @@ export function createRegistry(defined: readonly Operation[], tombstones: readon
       return () => watchers.delete(told)
     },
     byKey: (key) => index.byKey.get(key),
+    latest: (name) => index.byName.get(name)?.operation,
     isServed: (operation, now) => now < goneAt(operation),
     resolve(name, now) {
       const entry = index.byName.get(name) ?? entryOf(index.byKey.get(name))

@@ -2,6 +2,7 @@
 import type { Caller } from '../core/call/caller.ts'
 import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation/operation.ts'
+import { hasScope } from '../core/operation/scopes.ts'
 import type { Catalog } from '../core/ports/catalog.ts'
 
 /** Refuses a client without a credential if no operation is public. */
@@ -13,14 +14,18 @@ export function requireCredential(
   if (!caller && !catalog.hasPublic) throw refusal()
 }
 
-/** Without a credential, an operation that is not public looks the same as one that does not exist. */
+/**
+ * Without a credential, an operation that is not public looks the same as one that does not exist. So does an internal
+ * one without its scopes.
+ */
 export function visibleTo(
   caller: Caller | undefined,
   operation: Operation | undefined,
   refusal: () => Fault = needsCredential,
 ): Operation | undefined {
   if (!caller && !operation?.public) throw refusal()
-  return operation
+  const isHidden = caller && operation?.internal && !operation.scopes.every((scope) => hasScope(caller, scope))
+  return isHidden ? undefined : operation
 }
 
 export function needsCredential(): Fault {

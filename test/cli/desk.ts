@@ -4,8 +4,8 @@ import { type RunOptions, runCommand } from './streams.ts'
 
 type Works = Awaited<ReturnType<typeof openWorks>>
 
-export async function openDesk(options: Parameters<typeof openWorks>[0] = {}) {
-  const works = await openWorks(options)
+export async function openDesk(...given: Parameters<typeof openWorks>) {
+  const works = await openWorks(...given)
   return { ...works, run: deskAt(works.url, works.people) }
 }
 

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { confirm } from '../../src/cli/terminal/confirm.ts'
 import { linesIn, openDesk } from './desk.ts'
@@ -134,4 +135,41 @@ test('dead letters are listed below their groups, and dismissed by id or by filt
   expect(again).toMatchObject({ code: 1, stdout: expect.stringContaining('It was dismissed or replayed before.') })
   expect(linesIn(all)).toHaveLength(3)
   expect(none.stdout).toBe('There are no dead letters that match.\n')
+})
+
+test('hostile codes, names and reasons act on no terminal', async () => {
+  const hostile = '\u001b]0;owned\u0007\u009b31m\rall is well\nv1:fake  complete \u202egpj.exe\u2069\u007f'
+  const fail = operation('v1:shop.fail', {
+    model: 'async',
+    run: () => {
+      throw new Fault('upstream', hostile, { code: hostile })
+    },
+  })
+  const desk = await openDesk({ operations: [fail] })
+  await desk.make('ada', 'v1:shop.fail', 2)
+  const [id = ''] = await desk.ids()
+  const person = { tty: true, terminal: true, keyboard: true, stdin: 'y\n' }
+  const commands: [who: 'reader' | 'operator' | 'replayer', args: string[]][] = [
+    ['reader', ['dead-letters']],
+    ['reader', ['dead-letters', '--groups']],
+    ['reader', ['dead-letters', '--groups', '--json']],
+    ['reader', ['runs']],
+    ['reader', ['runs', '--count-by', 'code']],
+    ['reader', ['runs', 'show', id]],
+    ['reader', ['dead-letters', `code:"${hostile}"`]],
+    ['replayer', ['replay', id, hostile, '--why', hostile]],
+    ['replayer', ['replay', '--dead-letters', '--why', hostile]],
+    ['operator', ['runs', 'cancel', id, hostile, '--why', hostile]],
+    ['operator', ['dead-letters', 'dismiss', id, hostile, '--why', hostile]],
+  ]
+
+  for (const [who, args] of commands) {
+    const { stdout, stderr } = await desk.run(who, args, person)
+    // A progress bar moves the cursor itself.
+    const written = stdout + stderr.replaceAll('\r\u001b[2K', '')
+    expect([args, written.length > 0]).toEqual([args, true])
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not reach a terminal
+    expect(written).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+    expect(written).not.toMatch(/^v1:fake/m)
+  }
 })

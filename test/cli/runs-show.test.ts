@@ -93,20 +93,21 @@ test('payloads are revealed to the scope alone, whole for a program and cut for 
 })
 
 test('hostile text reaches a program unchanged, and no terminal', async () => {
-  const echo = operation('v1:shop.echo', { model: 'async', run: () => ({ [HOSTILE]: HOSTILE }) })
+  const secrets = { type: 'object', additionalProperties: { type: 'string', writeOnly: true } }
+  const echo = operation('v1:shop.echo', { args: secrets, model: 'async', run: () => ({ [HOSTILE]: HOSTILE }) })
   const fail = operation('v1:shop.fail', {
     model: 'async',
     run: (_, ctx) => ctx.fail('NO', HOSTILE),
   })
   const desk = await openDesk({ operations: [echo, fail] })
-  const { body } = await desk.as('ada', 'v1:shop.echo', {}, { sessionId: HOSTILE })
+  const { body } = await desk.as('ada', 'v1:shop.echo', { [HOSTILE]: 'hidden' }, { sessionId: HOSTILE })
   await desk.endedOf('ada', body.requestId)
   await desk.make('ada', 'v1:shop.fail', 1)
   const [failed = '', echoed = ''] = await desk.ids()
 
   const [program] = linesIn(await desk.run('auditor', ['runs', 'show', echoed, '--result']))
   const texts = [
-    await desk.run('auditor', ['runs', 'show', echoed, '--result'], { tty: true }),
+    await desk.run('auditor', ['runs', 'show', echoed, '--args', '--result'], { tty: true }),
     await desk.run('auditor', ['runs', 'show', echoed, '--result', '--json'], { tty: true }),
     await desk.run('auditor', ['runs', 'show', failed, '--result'], { tty: true }),
     await desk.run('auditor', ['runs', HOSTILE], { tty: true }),
@@ -124,4 +125,5 @@ test('hostile text reaches a program unchanged, and no terminal', async () => {
   }
   // A line break of the text begins no line of the output.
   for (const { stdout } of texts) expect(stdout).not.toMatch(/^v1:fake/m)
+  expect(texts[0]?.stderr).toMatch(/^Not shown in args: [^\n]+\n$/)
 })

@@ -1,23 +1,16 @@
 /** The commands for operators on a server with Postgres. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { operation } from 'callplane'
+import { expect, test } from 'vitest'
 import { linesIn, openDesk } from '../cli/desk.ts'
 import { describeWith, postgresServer } from '../engines/engines.ts'
-import { type Postgres, startPostgres } from '../engines/postgres.ts'
-import { newSchema } from './sites.ts'
+import { usePostgres } from '../engines/use-postgres.ts'
+import { inPostgres } from '../scenarios/places.ts'
 
 describeWith(postgresServer, 'operators of a server on Postgres', () => {
-  let postgres: Postgres
-
-  beforeAll(async () => {
-    postgres = await startPostgres()
-  }, 60_000)
-  afterAll(() => postgres[Symbol.asyncDispose]())
+  const postgres = usePostgres()
 
   test('list, count, show, replay and dismiss calls as on SQLite', async () => {
-    const schema = newSchema()
-    // Runs after the server is closed.
-    onTestFinished(() => postgres.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).then(() => undefined))
-    const desk = await openDesk({ store: { url: postgres.url, schema } })
+    const desk = await openDesk({}, inPostgres(postgres))
     await desk.make('ada', 'v1:shop.pay', 12)
     await desk.make('bob', 'v1:shop.pay', 2)
     desk.state.broken = false
@@ -42,5 +35,27 @@ describeWith(postgresServer, 'operators of a server on Postgres', () => {
     expect(linesIn(dismissed).map(({ done }) => done)).toEqual([true, true])
     expect(linesIn(replayed)).toHaveLength(12)
     expect(left.stdout).toBe('')
+  }, 60_000)
+
+  test('hostile text reaches a program unchanged, and no terminal', async () => {
+    const hostile = '\u0000\u001b]0;owned\u0007\u009b31m\rall is well\nv1:fake \u202egpj.exe\u2069\u007f'
+    const echo = operation('v1:shop.echo', { model: 'async', run: () => ({ [hostile]: hostile }) })
+    const desk = await openDesk({ operations: [echo] }, inPostgres(postgres))
+    await desk.make('ada', 'v1:shop.echo', 1)
+    const [id = ''] = await desk.ids()
+    const show = ['runs', 'show', id, '--result']
+
+    const [program] = linesIn(await desk.run('auditor', show))
+    const texts = [
+      await desk.run('auditor', show, { tty: true }),
+      await desk.run('auditor', ['runs', hostile], { tty: true }),
+    ]
+
+    expect(program?.result).toEqual({ [hostile]: hostile })
+    for (const { stdout, stderr } of texts) {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not reach a terminal
+      expect(stdout + stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
+      expect(stdout).not.toMatch(/^v1:fake/m)
+    }
   }, 60_000)
 })

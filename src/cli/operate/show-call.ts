@@ -5,7 +5,7 @@ import { administer } from '../client/administration.ts'
 import type { Remote } from '../client/remote.ts'
 import { type CommandIo, EXIT, print } from '../command.ts'
 import { printLines, wantsLines } from '../terminal/lines.ts'
-import { jsonText, plainText } from '../terminal/text.ts'
+import { jsonText, plainLine, plainText } from '../terminal/text.ts'
 import { callText, section } from './call-text.ts'
 import { SEE_CALLS } from './pages.ts'
 import { type Payload, readPayload } from './payload.ts'
@@ -34,7 +34,7 @@ export async function showCall(io: CommandIo, server: Remote, id: string, wish: 
   if (lines) printLines(io.stdout, [{ ...details, ...Object.fromEntries(parts.map(wholeValue)) }])
   else print(io.stdout, [callText(details, io.stdout, Date.now()), ...parts.map(payloadText)].join('\n\n'))
   for (const [part, { redactions }] of parts) {
-    if (redactions.length > 0) print(io.stderr, plainText(`Not shown in ${part}: ${redactions.join(' ')}`))
+    if (redactions.length > 0) print(io.stderr, plainLine(`Not shown in ${part}: ${redactions.join(' ')}`))
   }
   return EXIT.ok
 }

@@ -7,8 +7,8 @@ import type { AuthorizationNeed } from '../operation/requirements.ts'
 
 /** Decides whether a call may proceed. A guard allows the call, throws a fault, or has no opinion. */
 export interface Guard {
-  /** Runs before the arguments are read. */
-  admit?(caller: Caller, operation: Operation): void | Promise<void>
+  /** Runs before the arguments are read. `name` is the operation as the caller named it, if a caller did. */
+  admit?(caller: Caller, operation: Operation, name?: string): void | Promise<void>
   /**
    * False if `decide` never has an opinion about this operation. Called once per operation. Absent: it may have one.
    */

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Attachment } from '../wait/approval-book.ts'
 import type { Approval } from '../wait/approvals.ts'
 import { PREVIOUS_SCHEMA, type PreviousApproval } from './approvals/previous.ts'
-import { timeText } from './shapes.ts'
+import { OTHER_ARGS, timeText } from './shapes.ts'
 
 export const STATUSES = ['pending', 'approved', 'denied', 'used', 'expired', 'canceled'] as const
 
@@ -76,7 +76,7 @@ export const APPROVAL_SCHEMA: JsonObject = {
     caller: text,
     userId: text,
     risk: text,
-    args: {},
+    args: OTHER_ARGS,
     attachments: { type: 'array', items: ATTACHMENT },
     rule: text,
     reason: text,

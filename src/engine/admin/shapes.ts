@@ -10,6 +10,8 @@ export const ID = { type: 'string', minLength: 1, maxLength: 200 } satisfies Jso
 export const LIMIT = { type: 'integer', minimum: 1, maximum: MAX_PAGE } satisfies JsonObject
 export const TIME = { type: 'string', format: 'date-time', maxLength: 40 } satisfies JsonObject
 export const COUNT = { type: 'integer', minimum: 0 } satisfies JsonObject
+/** The arguments of a call within those or the result of another one. The schema that hides fields in them is not here. */
+export const OTHER_ARGS = { writeOnly: true } satisfies JsonObject
 export const NOTHING = { type: 'object', additionalProperties: false } satisfies JsonObject
 
 /** An object with these members and no others. */

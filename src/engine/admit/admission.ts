@@ -53,17 +53,17 @@ export class Admission {
     return this.#lastOwner
   }
 
-  /** The caller, if it may call this operation. Otherwise throws a fault. */
-  admit(operation: Operation, identify: Identify): Caller | Promise<Caller> {
+  /** The caller, if it may call this operation. Otherwise throws a fault. `name` is the operation as the caller named it. */
+  admit(operation: Operation, identify: Identify, name?: string): Caller | Promise<Caller> {
     const identified = identify()
-    if (identified instanceof Promise) return identified.then((caller) => this.#admitCaller(operation, caller))
-    return this.#admitCaller(operation, identified)
+    if (identified instanceof Promise) return identified.then((caller) => this.#admitCaller(operation, caller, name))
+    return this.#admitCaller(operation, identified, name)
   }
 
-  #admitCaller(operation: Operation, identified: Caller | undefined): Caller | Promise<Caller> {
+  #admitCaller(operation: Operation, identified: Caller | undefined, name?: string): Caller | Promise<Caller> {
     const caller = identified ?? (operation.public ? ANONYMOUS : undefined)
     if (!caller) throw new Fault('unauthenticated', `${operation.name.full} needs authentication. Send a credential.`)
-    const objections = admitAll(this.#parts.guards, caller, operation)
+    const objections = admitAll(this.#parts.guards, caller, operation, name)
     return objections ? objections.then(() => caller) : caller
   }
 

@@ -85,7 +85,7 @@ export class Checking {
       seen.refusal ??= fault
       return fault
     }
-    const admission = await caught(() => admitAll(this.#parts.guards, caller, operation))
+    const admission = await caught(() => admitAll(this.#parts.guards, caller, operation, asked.op))
     if (admission) {
       if (admission.kind === 'unknown-operation') throw admission
       const fault = note(admission)

@@ -8,11 +8,12 @@ export function admitAll(
   guards: readonly Guard[],
   caller: Caller,
   operation: Operation,
+  name?: string,
   from = 0,
 ): Promise<void> | undefined {
   for (let at = from; at < guards.length; at++) {
-    const answer = (guards[at] as Guard).admit?.(caller, operation)
-    if (answer instanceof Promise) return answer.then(() => admitAll(guards, caller, operation, at + 1))
+    const answer = (guards[at] as Guard).admit?.(caller, operation, name)
+    if (answer instanceof Promise) return answer.then(() => admitAll(guards, caller, operation, name, at + 1))
   }
   return undefined
 }

@@ -8,13 +8,13 @@ import { hasScope } from '../../core/operation/scopes.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 
 export const scopesGuard: Guard = {
-  admit(caller: Caller, operation: Operation): void {
+  admit(caller: Caller, operation: Operation, name = operation.name.full): void {
     const required = operation.scopes
     if (required.length === 0) return
     const missing = required.filter((scope) => !hasScope(caller, scope))
     if (missing.length === 0) return
     // A hidden operation looks the same as one that does not exist.
-    if (operation.internal) throw unknownOperation(operation.name.full)
+    if (operation.internal) throw unknownOperation(name)
     throw new Fault(
       'forbidden',
       `${operation.name.full} needs the scope ${missing.join(', ')}. Use a credential that grants it, or ask the issuer of your credential for it.`,

@@ -10,6 +10,7 @@ const PEOPLE = {
   eve: person('eve', ['*'], 'other'),
   reader: person('reader', ['callplane:read']),
   viewer: person('viewer', ['callplane:read', 'callplane:payloads', 'callplane:audit']),
+  boss: person('boss', ['callplane:approve', 'callplane:replay']),
   stranger: person('stranger', ['callplane:admin'], 'other'),
 }
 

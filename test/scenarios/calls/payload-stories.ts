@@ -1,6 +1,7 @@
 /** Arguments and results are shown to those who may see them, without secrets, and every time is in the audit trail. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
+import type { OpenStore, Store } from '../../../src/core/ports/store.ts'
 import { oxpClient } from '../oxp.ts'
 import type { NewPlace } from '../places.ts'
 import { type Office, openOffice } from './office.ts'
@@ -17,8 +18,8 @@ interface Payload {
 
 const SECRET = 'sk-very-secret-value-123'
 
-const keep = operation('v1:notes.keep', {
-  model: 'async',
+const KEEP = {
+  model: 'async' as const,
   args: {
     type: 'object',
     properties: {
@@ -33,13 +34,30 @@ const keep = operation('v1:notes.keep', {
       },
     },
   },
-  run: ({ note }) => ({ kept: note }),
-})
+  run: ({ note }: { note?: string }) => ({ kept: note ?? null }),
+}
+const keep = operation('v1:notes.keep', KEEP)
 const fail = operation('v1:notes.fail', {
   model: 'async',
   retry: { attempts: 1 },
   run: (_, ctx) => ctx.fail('FULL', 'The book is full.', { details: { pages: 7 } }),
 })
+
+/** A store that fails to append to the audit trail while it is full. */
+function withTrail(store: Store, trail: { readonly isFull: boolean }): Store {
+  const append: Store['audit']['append'] = async (entry) => {
+    if (trail.isFull) throw new Error('The disk is full.')
+    return store.audit.append(entry)
+  }
+  const bound = <T extends object>(of: T, own: Partial<T>): T =>
+    new Proxy(of, {
+      get(_, name) {
+        const value = Reflect.get(own, name) ?? Reflect.get(of, name)
+        return typeof value === 'function' ? value.bind(of) : value
+      },
+    })
+  return bound(store, { audit: bound(store.audit, { append }) })
+}
 
 const payload = (office: Office, id: string, part: string, more: object = {}) =>
   office.read<Payload>('viewer', 'calls.payload', { id, part, ...more })
@@ -107,6 +125,34 @@ export function payloadStories(newPlace: NewPlace): void {
     expect(JSON.stringify(entries)).not.toContain('milk')
   })
 
+  test('if the audit trail cannot be written, nothing is shown or searched', async () => {
+    const place = newPlace()
+    const trail = { isFull: false }
+    const store: OpenStore = async (parts) => withTrail(await place.store(parts), trail)
+    const office = await openOffice({ ...place, store, operations: [keep] })
+    await office.done('ada', 'v1:notes.keep', 'r1', { note: 'milk' })
+    const id = await office.idOf('r1')
+    trail.isFull = true
+    const tries: [op: string, args: object][] = [
+      ['calls.payload', { id, part: 'args' }],
+      ['calls.payload', { id, part: 'result', offset: 2 }],
+      ['calls.list', { text: 'milk' }],
+      ['calls.count', { text: 'milk' }],
+      ['deadletters.list', { text: 'milk' }],
+      ['exports.create', { what: 'calls', filter: { text: 'milk' }, format: 'jsonl' }],
+    ]
+
+    for (const [op, args] of tries) {
+      const { body } = await office.as('viewer', `v1:callplane.${op}`, args)
+      const headers = office.headersOf('viewer')
+      const end = body.state === 'complete' || body.error ? body : (await office.ended(body.requestId, headers)).body
+      expect([op, end.state, end.result]).toEqual([op, 'error', undefined])
+      expect(JSON.stringify(end)).not.toMatch(/milk|"total"|callplane\|ada/)
+      const chunks = await office.request(`/ops/${body.requestId}/chunks`, { headers })
+      expect(await chunks.text()).not.toContain(id)
+    }
+  })
+
   test('fields that the schema marks as sensitive are hidden, and are no way to find a call', async () => {
     const office = await openOffice({ ...newPlace(), operations: [keep] })
     const people = [{ name: 'Ada', 'a/pin': 12345678 }, { name: 'Bob' }]
@@ -123,6 +169,69 @@ export function payloadStories(newPlace: NewPlace): void {
     expect((await office.list({ text: 'sesame' }, 'viewer')).calls).toEqual([])
     expect(await office.read('viewer', 'calls.count', { text: '123456' })).toMatchObject({ total: 0 })
     expect((await office.list({ text: 'ada' }, 'viewer')).calls).toHaveLength(1)
+  })
+
+  test('what is hidden in a call is hidden in the calls of those who approved and replayed it, too', async () => {
+    const rule = { id: 'second-person', effect: 'approve' as const, what: { operation: 'v1:notes.keep' } }
+    const policy = { default: 'allow' as const, rules: [rule] }
+    const office = await openOffice({ ...newPlace(), operations: [keep], policy })
+    await office.as('ada', 'v1:notes.keep', { note: 'milk', password: 'open sesame' }, { requestId: 'r1' })
+    const id = await office.idOf('r1')
+    await office.as(
+      'boss',
+      'v1:callplane.approvals.decide',
+      { id, verdict: 'approve' },
+      { requestId: 'r2', idempotencyKey: 'k' },
+    )
+    await office.ended('r1', office.headersOf('ada'))
+    const again = { ids: [id], as: 'me', args: { note: 'milk', password: 'open barley' }, why: 'x' }
+    await office.done('boss', 'v1:callplane.calls.replay', 'r3', again, { idempotencyKey: 'k' })
+
+    const decided = await payload(office, await office.idOf('r2'), 'result')
+    const replayed = await payload(office, await office.idOf('r3'), 'args')
+
+    expect(JSON.parse(decided.text)).toMatchObject({ id, caller: 'callplane|ada', args: '[redacted]' })
+    expect(JSON.parse(replayed.text)).toEqual({ ...again, args: '[redacted]' })
+    expect([decided.redactions, replayed.redactions]).toEqual([['/args'], ['/args']])
+    for (const text of ['sesame', 'barley']) expect((await office.list({ text }, 'viewer')).calls).toEqual([])
+  })
+
+  test('a new version of the operation hides the fields of the calls before it, too', async () => {
+    const place = newPlace()
+    const before = await openOffice({ ...place, operations: [keep] })
+    await before.done('ada', 'v1:notes.keep', 'r1', { note: 'milk', password: 'open sesame' })
+    const id = await before.idOf('r1')
+    await before.close()
+    const newer = operation('v1:notes.keep', { ...KEEP, version: '1.1.0' })
+    const office = await openOffice({ ...place, operations: [newer] })
+
+    const { text, redactions } = await payload(office, id, 'args')
+
+    expect(JSON.parse(text)).toEqual({ note: 'milk', password: '[redacted]' })
+    expect(redactions).toEqual(['/password'])
+    expect((await office.list({ text: 'sesame' }, 'viewer')).calls).toEqual([])
+  })
+
+  test('a search that is refused is not in the audit trail as one that was made', async () => {
+    const office = await openOffice({ ...newPlace(), operations: [keep] })
+    const filter = { text: 'sesame' }
+    const searches: [op: string, args: object][] = [
+      ['calls.list', filter],
+      ['calls.count', filter],
+      ['deadletters.list', filter],
+      ['exports.create', { what: 'calls', filter, format: 'csv' }],
+      ['exports.create', { what: 'deadletters', filter, format: 'jsonl' }],
+      ['changes.wait', { filter, waitMs: 0 }],
+    ]
+    for (const [op, args] of searches) {
+      const { body } = await office.as('reader', `v1:callplane.${op}`, args)
+      const { error } =
+        body.state === 'error' ? body : (await office.ended(body.requestId, office.headersOf('reader'))).body
+      expect([op, error?.code]).toEqual([op, 'INSUFFICIENT_SCOPE'])
+    }
+
+    const { entries } = await office.read<{ entries: object[] }>('viewer', 'audit.list')
+    for (const entry of entries) expect(entry).toMatchObject({ outcome: 'forbidden', code: 'INSUFFICIENT_SCOPE' })
   })
 
   test('no part of a page tells that a hidden value matched', async () => {

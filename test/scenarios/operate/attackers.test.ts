@@ -1,6 +1,7 @@
 /** People with one scope try to see and to change more than it is for. */
 import { createToken, operation } from 'callplane'
 import { expect, test } from 'vitest'
+import { ask, WITH_TASKS } from '../mcp.ts'
 import { type Site, startSite } from '../server.ts'
 
 const CANCEL = 'v1:callplane.calls.cancel'
@@ -31,7 +32,24 @@ async function openSite() {
     run: (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
   })
-  const site = await startSite({ operations: [echo, stay], auth: { tokens: people.map(({ entry }) => entry) } })
+  const question = {
+    kind: 'form' as const,
+    message: 'Your PIN?',
+    schema: { type: 'object', properties: { pin: { type: 'string' } } },
+  }
+  const inquire = operation('v1:notes.ask', {
+    model: 'async',
+    ttlSeconds: 600,
+    requires: { answers: { pin: question } },
+    run: async (_, ctx) => {
+      const { pin } = await ctx.ask({ pin: question })
+      return pin.action === 'accept' ? pin.content : null
+    },
+  })
+  const site = await startSite({
+    operations: [echo, stay, inquire],
+    auth: { tokens: people.map(({ entry }) => entry) },
+  })
   const headersOf = (who: Name) => ({
     Authorization: `Bearer ${people.find(({ subject }) => subject === who)?.token}`,
   })
@@ -45,7 +63,7 @@ async function openSite() {
     const { result } = await as(who, 'v1:callplane.calls.list', { operation })
     return (result as { calls: { id: string }[] }).calls[0]?.id as string
   }
-  return { site: site as Site, as, ended, idOf }
+  return { site: site as Site, as, ended, idOf, headersOf }
 }
 
 test('who may only cancel learns neither the number nor the ids of calls by a filter', async () => {
@@ -99,6 +117,26 @@ test('who may replay does not read the arguments of another caller in the result
   expect((await ended('replayer', edited.started[0]?.requestId ?? '')).result).toEqual({ text: 'mine' })
   expect(forOwner.started).toHaveLength(1)
   expect((await ended('revealer', allowed.started[0]?.requestId ?? '')).result).toEqual({ text: 'secret' })
+})
+
+test('who may replay does not read the replies of another caller to questions, not even with arguments of their own', async () => {
+  const { site, as, ended, idOf, headersOf } = await openSite()
+  const asking = { headers: headersOf('owner'), capabilities: { ...WITH_TASKS, elicitation: {} } }
+  const reply = { pin: { action: 'accept', content: { pin: 'secret' } } }
+  const call = { name: 'notes_ask', arguments: {}, inputResponses: reply }
+  const { taskId } = (await ask(site, 'tools/call', call, asking)).json.result
+  await ended('owner', taskId)
+  const again = { ids: [await idOf('v1:notes.ask')], as: 'me', args: {}, why: 'x' }
+  const replay = async (who: Name) => {
+    const { requestId } = await as(who, REPLAY, again)
+    return (await ended(who, requestId)).result as { started: { requestId: string }[]; refused: { code: string }[] }
+  }
+
+  const refused = await replay('replayer')
+  const allowed = await replay('revealer')
+
+  expect(refused).toMatchObject({ started: [], refused: [{ code: 'INSUFFICIENT_SCOPE' }] })
+  expect((await ended('revealer', allowed.started[0]?.requestId ?? '')).result).toEqual({ pin: 'secret' })
 })
 
 test('a search by text is in the audit trail, whatever the operation that searches', async () => {

@@ -87,7 +87,10 @@ export function workAt(site: Pick<Site, 'call' | 'ended'>, { people }: Pick<Shop
 
 export type Works = Awaited<ReturnType<typeof openWorks>>
 
-export async function openWorks(options: Partial<ServerOptions> = {}, newPlace: NewPlace = inSqlite) {
+export async function openWorks(
+  options: Partial<Omit<ServerOptions, 'data' | 'store'>> = {},
+  newPlace: NewPlace = inSqlite,
+) {
   const shop = createShop()
   const place = newPlace()
   let store: Store | undefined

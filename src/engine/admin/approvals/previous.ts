@@ -1,7 +1,7 @@
 /** The last approved call of the same operation and caller, so that an approver sees what is different this time. */
 import type { JsonObject, JsonValue } from '../../../core/json.ts'
 import type { Approval, Approvals } from '../../wait/approvals.ts'
-import { ID, TIME, timeText } from '../shapes.ts'
+import { ID, OTHER_ARGS, TIME, timeText } from '../shapes.ts'
 
 export interface PreviousApproval {
   id: string
@@ -12,7 +12,7 @@ export interface PreviousApproval {
 export const PREVIOUS_SCHEMA: JsonObject = {
   type: 'object',
   required: ['id', 'args', 'decidedAt'],
-  properties: { id: ID, args: {}, decidedAt: TIME },
+  properties: { id: ID, args: OTHER_ARGS, decidedAt: TIME },
 }
 
 export async function previousOf(

@@ -13,7 +13,7 @@ import { isRevealedText } from './revealed.ts'
 export interface CallsParts {
   store: Pick<Store, 'get' | 'find' | 'calls' | 'audit'>
   approvals: Pick<Approvals, 'get'>
-  registry: Pick<Registry, 'byKey'>
+  registry: Pick<Registry, 'byKey' | 'latest'>
   clock: Clock
   env: Pick<Environment, 'redact' | 'newId' | 'digest'>
 }

@@ -13,7 +13,7 @@ import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import type { Replaying } from '../../replay/replaying.ts'
 import { marking } from '../dead-letters/marks.ts'
-import { ID } from '../shapes.ts'
+import { ID, OTHER_ARGS } from '../shapes.ts'
 import { inTurns } from './in-turns.ts'
 import { type Selection, type SelectParts, selectCalls, selecting } from './selection.ts'
 
@@ -53,7 +53,9 @@ export function replayCalls(parts: () => ReplayParts) {
     model: 'async',
     sideEffecting: true,
     retry: { attempts: 5, backoffMs: 500, maxBackoffMs: 10_000 },
-    args: jsonSchema<ReplayArgs>(selecting({ args: { type: 'object' }, as: { enum: ['owner', 'me'] } }, ['as'])),
+    args: jsonSchema<ReplayArgs>(
+      selecting({ args: { type: 'object', ...OTHER_ARGS }, as: { enum: ['owner', 'me'] } }, ['as']),
+    ),
     result: jsonSchema<Replayed>({
       type: 'object',
       required: ['started', 'refused'],
@@ -155,13 +157,18 @@ function refusalOf(
 ): Fault | undefined {
   if (original.owner === ownerOf(caller)) return undefined
   if (as === 'me') {
-    if ((args && original.media.length === 0) || hasScope(caller, SCOPES.payloads)) return undefined
-    const needed = `Its arguments and attachments are those of another caller, so replaying it as yourself needs the scope ${SCOPES.payloads}. Replay it as its first caller, or ask for the scope.`
+    if ((args && !hasMoreInput(original)) || hasScope(caller, SCOPES.payloads)) return undefined
+    const needed = `Its arguments, attachments and replies are those of another caller, so replaying it as yourself needs the scope ${SCOPES.payloads}. Replay it as its first caller, or ask for the scope.`
     return new Fault('forbidden', needed, { details: { required: [SCOPES.payloads], missing: [SCOPES.payloads] } })
   }
   if (!args) return undefined
   const message = 'A call with other arguments cannot run as its first caller. Replay it as yourself.'
   return new Fault('forbidden', message, { code: 'EDITED_FOR_OTHER' })
+}
+
+/** Input besides the arguments: attachments, and replies to questions. A replay takes them over. */
+function hasMoreInput({ media, extras }: Instance): boolean {
+  return media.length > 0 || Object.keys(extras?.asking?.answers ?? {}).length > 0
 }
 
 function pause(clock: Clock, ms: number): Promise<void> {

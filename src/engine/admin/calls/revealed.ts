@@ -5,6 +5,8 @@
 import type { Instance } from '../../../core/call/instance.ts'
 import type { JsonObject, JsonValue } from '../../../core/json.ts'
 import { encodePointer } from '../../../core/json-pointer.ts'
+import { nameIn } from '../../../core/operation/names.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import { needleOf } from '../../../core/ports/call-list.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Registry } from '../../registry.ts'
@@ -12,7 +14,7 @@ import { withoutSensitive } from './sensitive.ts'
 
 export interface RevealParts {
   env: Pick<Environment, 'redact'>
-  registry: Pick<Registry, 'byKey'>
+  registry: Pick<Registry, 'byKey' | 'latest'>
 }
 
 export const PARTS = ['args', 'result', 'error'] as const
@@ -28,11 +30,16 @@ export interface Revealed {
 export function reveal(parts: RevealParts, instance: Instance, part: Part): Revealed | undefined {
   const stored = partOf(instance, part)
   if (stored === undefined) return undefined
-  const schemas = parts.registry.byKey(instance.operation)?.schemas
+  const { schemas } = operationOf(parts.registry, instance) ?? {}
   const schema = part === 'args' ? schemas?.args : part === 'result' ? schemas?.result : undefined
   const open = schema ? withoutSensitive(schema, stored) : stored
   const value = parts.env.redact(open)
   return { value, redactions: differences(stored, value) }
+}
+
+/** Of a version that is gone, the current one says what is sensitive. */
+function operationOf(registry: RevealParts['registry'], { operation: key }: Instance): Operation | undefined {
+  return registry.byKey(key) ?? registry.latest(nameIn(key))
 }
 
 function partOf({ args, outcome }: Instance, part: Part): JsonValue | undefined {

@@ -59,6 +59,8 @@ export function listDeadLetters(parts: () => DeadLettersParts) {
       const { limit = 50, after, ...filter } = args
       const { caller } = ctx
       const all = parts()
+      // Throws if the caller may not search. Such a search is not noted.
+      parseCallFilter(filter, caller)
       await noteSearch(all, NAME, args, ctx)
       const page = await deadLetters(all, caller, filter, limit, after)
       const groups = after === undefined ? await groupsOf(all, caller, filter) : []

@@ -109,6 +109,8 @@ function requireFit({ what, filter = {} }: ExportArgs, caller: Caller): void {
   if (other !== undefined) {
     throw new Fault('invalid-input', `"${other}" is no filter of ${what}. Use: ${Object.keys(known).join(', ')}.`)
   }
+  // Throws if the caller may not search, before the search is noted.
+  if (what !== 'audit') parseCallFilter(filter, caller)
   if (what !== 'audit' || hasScope(caller, SCOPES.audit)) return
   throw new Fault('forbidden', `The audit trail needs the scope ${SCOPES.audit}.`, {
     details: { required: [SCOPES.audit], missing: [SCOPES.audit] },

@@ -8,7 +8,11 @@ import { chunksOf, openWorks, type Works } from '../operators.ts'
 
 const EXPORT = 'v1:callplane.exports.create'
 
-async function exported(works: Works, args: object, who: 'reader' | 'stranger' = 'reader'): Promise<string> {
+async function exported(
+  works: Works,
+  args: object,
+  who: 'reader' | 'auditor' | 'stranger' = 'reader',
+): Promise<string> {
   const { body } = await works.as(who, EXPORT, args)
   const { body: end } = await works.endedOf(who, body.requestId)
   expect(end.error).toBeUndefined()
@@ -47,6 +51,51 @@ export function exportStories(newPlace: NewPlace): void {
     expect(lines.split('\n').map((line) => JSON.parse(line).id)).toEqual(await works.ids())
   })
 
+  test('whatever is exported, the lines are those of all pages of the list', { timeout: 60_000 }, async () => {
+    const works = await open({ limits: { openCallsPerCaller: 1_000, queuedCalls: 1_000 } })
+    await works.make('ada', 'v1:shop.pay', 510)
+    await works.make('bob', 'v1:shop.refuse', 5)
+    await works.make('bob', 'v1:shop.pay', 5)
+    const ids = (await works.ids()).filter((_, at) => at % 50 === 0)
+    await works.result('operator', 'v1:callplane.deadletters.dismiss', { ids, why: 'known' })
+    const pagesOf = async (op: string, filter: object, list: string, cursor: string) => {
+      const rows: Record<string, unknown>[] = []
+      let next: string | undefined
+      do {
+        const args = { ...filter, limit: 200, ...(next !== undefined && { [cursor]: next }) }
+        const page = await works.result<Record<string, unknown>>('auditor', `v1:callplane.${op}`, args)
+        rows.push(...(page[list] as typeof rows))
+        next = page.next as string | undefined
+      } while (next !== undefined)
+      return rows
+    }
+    const shop = { operation: 'v1:shop.*' }
+    const exports: [what: string, filter: object, listed: Promise<Record<string, unknown>[]>][] = [
+      ...[
+        shop,
+        { ...shop, code: 'BANK_AWAY' },
+        { ...shop, owner: 'callplane|bob' },
+        { ...shop, text: 'the bank' },
+      ].flatMap((filter): typeof exports => [
+        ['calls', filter, pagesOf('calls.list', filter, 'calls', 'after')],
+        ['deadletters', filter, pagesOf('deadletters.list', filter, 'calls', 'after')],
+      ]),
+      ['audit', shop, pagesOf('audit.list', shop, 'entries', 'before')],
+      ['audit', { ...shop, code: 'NO' }, pagesOf('audit.list', { ...shop, code: 'NO' }, 'entries', 'before')],
+    ]
+    for (const [what, filter, listed] of exports) {
+      const rows = await listed
+      const jsonl = await exported(works, { what, filter, format: 'jsonl' }, 'auditor')
+      const csv = await exported(works, { what, filter, format: 'csv' }, 'auditor')
+
+      expect([what, filter, rows.length > 0]).toEqual([what, filter, true])
+      expect(jsonl.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))).toEqual(rows)
+      const [head, ...lines] = csv.split('\r\n').slice(0, -1)
+      expect(head).toMatch(/^id,requestId,operation,/)
+      expect(lines.map((line) => line.split(',')[0])).toEqual(rows.map(({ id }) => id))
+    }
+  })
+
   test('a value that a spreadsheet would evaluate is text', async () => {
     const { token, hash } = createToken()
     const keep = operation('v1:notes.keep', { model: 'async', run: () => null })
@@ -70,15 +119,28 @@ export function exportStories(newPlace: NewPlace): void {
   test('every beginning of a formula is defused, and quotes are kept', () => {
     const line = csvLine(['=1+1', '@SUM(A1)', '+3', '\t=1', '-2', -2, 'a"b,c', 'two\nlines', { deep: '=1' }, undefined])
 
-    expect(line).toBe(`"'=1+1","'@SUM(A1)","'+3","'\t=1","'-2",-2,"a""b,c","two\nlines","{""deep"":""=1""}",\r\n`)
+    expect(line).toBe(`"'=1+1","'@SUM(A1)","'+3","'\t'=1","'-2",-2,"a""b,c","two\nlines","{""deep"":""=1""}",\r\n`)
   })
 
-  test.each(['\n=1', ' =1', '\u00a0+1', '\uff1d1', '\uff0b1', '\uff0d1', '\uff20A1', '\r\n-1', '\n'])(
-    'a formula behind white space or with wide signs is defused: %j',
-    (text) => {
-      expect(csvLine([text])).toBe(`"'${text}"\r\n`)
-    },
-  )
+  test.each([
+    ...[' =1', '\u00a0+1', '\uff1d1', '\uff0b1', '\uff0d1', '\uff20A1', '\n'].map(
+      (text) => [text, `"'${text}"`] as const,
+    ),
+    ['\n=1', `"'\n'=1"`] as const,
+    ['\r\n-1', `"'\r\n'-1"`] as const,
+  ])('a formula behind white space or with wide signs is defused: %j', (text, cell) => {
+    expect(csvLine([text])).toBe(`${cell}\r\n`)
+  })
+
+  test.each([
+    ['a;=cmd|x', `"a;'=cmd|x"`],
+    ['a\t@SUM(A1)', `"a\t'@SUM(A1)"`],
+    ['two\n=1', `"two\n'=1"`],
+    ['a; -1;+2', `"a;' -1;'+2"`],
+    ['2026-01-01;b=1', '2026-01-01;b=1'],
+  ])('a formula behind what is a separator in some countries is defused: %j', (text, cell) => {
+    expect(csvLine([text])).toBe(`${cell}\r\n`)
+  })
 
   test('the audit trail needs its scope or that of reading, and a filter of another list is refused', async () => {
     const works = await open()
