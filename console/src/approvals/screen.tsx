@@ -140,6 +140,7 @@ function gistOf(args: unknown): string {
     .join(' · ')
 }
 
+/** Ends with a whole word, if there is one. */
 function shorten(text: string): string {
-  return text.length > GIST ? `${text.slice(0, GIST - 1)}…` : text
+  return text.length > GIST ? `${text.slice(0, GIST).replace(/\s\S*$/, '')}…` : text
 }
