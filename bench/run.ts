@@ -14,7 +14,7 @@ import { PROFILED_FRAMES, printFrameProfiles } from './profile-frames.ts'
 import { printPostgresProfiles } from './profile-postgres.ts'
 import { printFindings } from './report.ts'
 import { readResults, writeResults } from './results.ts'
-import { POSTGRES_PARTS, postgres } from './suites/postgres.ts'
+import { POSTGRES_SUITES, postgres } from './suites/postgres.ts'
 import type { Findings, Suite } from './suites/suite.ts'
 import { writeTables } from './tables.ts'
 
@@ -46,7 +46,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
 
 /** Parts of a suite that can be run alone. */
 const PARTS: Readonly<Record<string, () => Promise<Suite>>> = Object.fromEntries(
-  Object.entries(POSTGRES_PARTS).map(([part, load]) => [`postgres/${part}`, load]),
+  Object.entries(POSTGRES_SUITES).map(([part, load]) => [`postgres/${part}`, load]),
 )
 
 /** The suites that `--quick` runs by default: the rows that people ask for first. */

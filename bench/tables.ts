@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { partOf, type Results, requireRun, roundFigure } from './results.ts'
-import { POSTGRES_PARTS } from './suites/postgres.ts'
+import { isPostgresPart } from './suites/postgres-parts.ts'
 import type { Goal, Row } from './suites/suite.ts'
 
 const ROOT = new URL('../', import.meta.url)
@@ -36,7 +36,7 @@ function tablesOf(mark: string, results: Results): string {
   const part = partOf(suite)
   const own = rows.filter((row) => row.suite === suite)
   if (own.length === 0) {
-    const command = suite.slice(whole.length + 1) in POSTGRES_PARTS ? part : whole
+    const command = isPostgresPart(suite.slice(whole.length + 1)) ? part : whole
     return `There are no figures of this suite. \`npm run bench -- ${command}\` measures them.`
   }
   const { date, machine } = requireRun(suite, results)

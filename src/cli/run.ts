@@ -125,16 +125,16 @@ function find(name: string): Entry {
 }
 
 function overview(): string {
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)} ${summary}`)
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(13)} ${summary}`)
   return `Usage: callplane <command> [options]
 
 ${lines.join('\n')}
-  help         Explains a command: callplane help serve
+  help          Explains a command: callplane help serve
 
 Options of every command:
-  --help       Explains the command.
-  --debug      Shows stack traces; so does DEBUG=1.
-  --version    Prints the version of callplane.
+  --help        Explains the command.
+  --debug       Shows stack traces; so does DEBUG=1.
+  --version     Prints the version of callplane.
 
 Start here:
   callplane serve operations.ts

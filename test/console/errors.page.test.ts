@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { browser, describeWith } from '../engines/engines.ts'
 import { type ConsoleSite, startConsole } from './site.ts'
-import { settled } from './waiting.ts'
+import { settled, until } from './waiting.ts'
 import { callAs, doSomeWork, someRuns, TOKENS, worldOptions } from './world.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -48,6 +48,24 @@ describeWith(browser, 'the page of an error', () => {
       }
     expect(faults.map(({ code }) => code)).toEqual(expect.arrayContaining(['CARRIER_AWAY', 'DOORBELL_NOT_FOUND']))
     expect(site.complaints).toEqual([])
+  })
+
+  test('the chosen code is in sight in the list, and its page begins at the top', async () => {
+    const { faults } = (await callAs(site.url, 'operator', 'v1:callplane.faults.list', {})).result as Listed
+    const last = faults.at(-1)?.code ?? ''
+    const page = await site.open(`#/errors/${last}`, { token: TOKENS.operator })
+    await page.getByRole('heading', { name: last }).waitFor()
+
+    const current = `document.querySelector('.split-list a[aria-current]').getBoundingClientRect()`
+    await until(page, `${current}.bottom <= innerHeight + 1`)
+
+    await page.setViewportSize({ width: 1280, height: 300 })
+    await page.evaluate(`document.querySelector('.split-detail').scrollTo(0, 1000)`)
+    await page.evaluate(`location.hash = '#/errors/TIMEOUT'`)
+    await page.getByRole('heading', { name: 'TIMEOUT' }).waitFor()
+    await until(page, `document.querySelector('.split-detail').scrollTop === 0`)
+    const head = `document.querySelector('.split-list > header').getBoundingClientRect()`
+    await until(page, `${current}.top >= ${head}.bottom - 1 && ${current}.bottom <= innerHeight + 1`)
   })
 
   test('feature 23: failures lead there, in the list of runs, in a run and in the audit trail', async () => {

@@ -213,7 +213,8 @@ describeWith(browser, 'the explorer', () => {
     await dialog.waitFor({ state: 'detached' })
     expect(ran).toEqual([])
     await page.keyboard.press('Control+Enter')
-    await dialog.getByLabel('Type v1:tests.risky to confirm').fill('v1:tests.risky')
+    await dialog.waitFor()
+    await page.keyboard.type('v1:tests.risky')
     await go.click()
     await done(page)
     expect(ran).toEqual(['risky 42'])
@@ -229,6 +230,36 @@ describeWith(browser, 'the explorer', () => {
     await done(page)
 
     expect(ran).toEqual(['once double'])
+  })
+
+  test('a double click of the mouse does not cancel what it has started', async () => {
+    const page = await at('v1:tests.once', { text: 'double' })
+    await run(page).dblclick()
+    await done(page)
+
+    expect(ran).toEqual(['once double'])
+  })
+
+  test('a result that begins below the screen is brought into it', async () => {
+    const page = await at('v1:tests.once', { text: 'seen' }, 'view=both')
+    await page.setViewportSize({ width: 360, height: 640 })
+    await run(page).click()
+    await done(page)
+
+    await until(page, `document.querySelector('.run-line').getBoundingClientRect().bottom < innerHeight - 54`)
+    await until(page, `document.querySelector('.button.run').getBoundingClientRect().top > 0`)
+  })
+
+  test('no operation makes a phone scroll sideways', async () => {
+    for (const op of ['v1:Calculator.Sum', 'v1:Files.Describe']) {
+      const page = await at(op)
+      await page.setViewportSize({ width: 360, height: 740 })
+      await page.getByRole('button', { name: 'Check' }).waitFor()
+
+      const wide = `[...document.querySelectorAll('.split-detail, .op .panel, .form-drop')]
+        .filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.className)`
+      expect([op, await page.evaluate(wide)]).toEqual([op, []])
+    }
   })
 
   test('a failure links to the page of its code', async () => {

@@ -44,6 +44,6 @@ describeWith(browser, 'the health screen', () => {
     await expect.poll(() => column(2)).toEqual([first?.calls, (second?.calls ?? 0) - (first?.calls ?? 0)])
     expect(await column(3)).toEqual([1, 0])
     expect([first?.calls, second?.calls]).toEqual([4, 9])
-    expect(await chart.locator('.legend').innerText()).toMatch(/Calls per step\s*5/)
+    expect(await chart.locator('.legend').innerText()).toMatch(/Calls per 10 s\s*5/)
   })
 })

@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { browser, describeWith } from '../engines/engines.ts'
 import { CLIENT, startOAuthServer } from '../security/oauth-server.ts'
 import { startConsole } from './site.ts'
+import { until } from './waiting.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -33,7 +34,8 @@ describeWith(browser, 'logging in', () => {
     const second = await site.open(`#/login?code=${code}&to=%23%2Fruns`)
     await second.getByRole('heading', { name: 'Sign in to Callplane' }).waitFor()
 
-    expect(await second.locator('.notice').innerText()).toContain('A link works once')
+    expect(await second.locator('.notice').innerText()).toContain('A code works once')
+    await until(second, `document.activeElement?.matches('.sign-in input')`)
     expect(await second.evaluate('sessionStorage.getItem("callplane.session")')).toBeNull()
     expect(site.complaints).toEqual([])
   })

@@ -91,6 +91,39 @@ describeWith(browser, 'the console', () => {
     await page.getByText('"orderId"').waitFor()
   })
 
+  test('a link with an unknown tab shows the first one', async () => {
+    const [failed, other] = await someRuns(site.url)
+    const page = await open(`#/run/${failed}?tab=nothing`)
+    await page.getByText('Attempt 1 failed').waitFor()
+
+    await page.goto(`${site.url}/console/#/compare/${failed}/${other}?part=nothing`)
+    expect(await page.locator('.tabs [aria-current]').innerText()).toBe('Arguments')
+  })
+
+  test('beside a preview on a tablet, rows still have the name of the operation', async () => {
+    const [failed] = await someRuns(site.url)
+    const page = await open(`#/runs?peek=${failed}`)
+    await page.setViewportSize({ width: 768, height: 900 })
+    await page.locator('.peek h2, .peek h1').first().waitFor()
+
+    const names = page.locator('.rows .run-row .what > a').filter({ hasText: 'v1:orders.ship' })
+    await names.first().waitFor()
+    const cut = `[...document.querySelectorAll('.rows .what > a')]
+      .filter((name) => name.textContent === 'v1:orders.ship' && name.scrollWidth > name.clientWidth).length`
+    expect(await page.evaluate(cut)).toBe(0)
+  })
+
+  test('the tree folds the server’s own operations away until one of them is opened', async () => {
+    const page = await open('#/op/v1:Calculator.Add')
+    const tree = page.getByRole('navigation', { name: 'Operations', exact: true })
+    await tree.getByRole('button', { name: 'callplane.calls' }).waitFor()
+    expect(await tree.getByRole('link', { name: 'payload' }).count()).toBe(0)
+    expect(await tree.getByRole('link', { name: /^Ring/ }).innerText()).toContain('effects')
+
+    await page.goto(`${site.url}/console/#/op/v1:callplane.calls.payload`)
+    await tree.getByRole('link', { name: 'payload' }).waitFor()
+  })
+
   test('a running call is canceled', async () => {
     const page = await open('#/runs?f=op:v1:stock.*')
     await page.getByRole('link', { name: 'v1:stock.reconcile' }).click()
@@ -174,6 +207,7 @@ describeWith(browser, 'the console', () => {
     const page = await open(`#/approvals/${id}`)
     const approve = page.getByRole('button', { name: 'Approve', exact: true })
     await page.getByText('Open the long value above before you approve.').waitFor()
+    await page.locator('.split-list li', { hasText: /A-1004 · 120 · The customer wrote: .{1,60}…/ }).waitFor()
     await approve.click({ force: true })
     expect(await approve.getAttribute('aria-disabled')).toBe('true')
     await page

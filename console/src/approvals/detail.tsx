@@ -23,7 +23,7 @@ export function ApprovalDetail({ id, next }: { id: string; next: string | undefi
   })
   return (
     <div class="screen approval">
-      <a class="back button plain" href={href('approvals')}>
+      <a class="back button plain small" href={href('approvals')}>
         <Icon name="left" /> {texts.back}
       </a>
       {found.error && <Failure error={found.error} retry={() => void found.refetch()} />}

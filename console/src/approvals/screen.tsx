@@ -18,6 +18,8 @@ import { ApprovalDetail } from './detail.tsx'
 import './approvals.css'
 
 const PAGE = 100
+/** Characters of a value in the list. */
+const GIST = 60
 const TABS = [
   { name: 'waiting', label: texts.tabs.waiting, href: href('approvals') },
   { name: 'all', label: texts.tabs.all, href: href('approvals', {}, { show: 'all' }) },
@@ -53,7 +55,7 @@ export function ApprovalsScreen() {
   return (
     <SplitScreen
       label={texts.title}
-      isChosen={id !== undefined}
+      chosen={id}
       list={
         <>
           <header>
@@ -134,6 +136,11 @@ function Row({ approval, isCurrent }: { approval: ApprovalView; isCurrent: boole
 function gistOf(args: unknown): string {
   return leavesOf(args)
     .slice(0, 3)
-    .map(({ after }) => textOf(after).slice(0, 60))
+    .map(({ after }) => shorten(textOf(after)))
     .join(' · ')
+}
+
+/** Ends with a whole word, if there is one. */
+function shorten(text: string): string {
+  return text.length > GIST ? `${text.slice(0, GIST).replace(/\s\S*$/, '')}…` : text
 }

@@ -21,7 +21,9 @@ export function CompareScreen() {
   const place = usePage().router.place.value
   if (place?.name !== 'compare') return null
   const { a, b } = place.params
-  return <Comparison key={a + b} a={a} b={b} part={(place.query.part ?? 'args') as Part} />
+  const { part = '' } = place.query
+  const shown = Object.hasOwn(texts.compare.parts, part) ? (part as Part) : 'args'
+  return <Comparison key={a + b} a={a} b={b} part={shown} />
 }
 
 function Comparison({ a, b, part }: { a: string; b: string; part: Part }) {

@@ -1,5 +1,6 @@
 /** The shapes of screens: one column with a head, or a list beside the thing that is chosen in it. */
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { classes } from './button.tsx'
 
 export function ScreenHead({
@@ -26,20 +27,35 @@ export function ScreenHead({
 export function SplitScreen({
   list,
   detail,
-  isChosen,
+  chosen,
   label,
 }: {
   list: ComponentChildren
   detail: ComponentChildren
-  isChosen: boolean
+  /** What the detail shows: an id or a name. */
+  chosen: string | undefined
   label: string
 }) {
+  const left = useRef<HTMLElement>(null)
+  const right = useRef<HTMLDivElement>(null)
+  const seen = useRef<string>()
+  useEffect(() => right.current?.scrollTo(0, 0), [chosen])
+  // The rows may arrive after the choice. Later the list is the reader's to scroll.
+  useEffect(() => {
+    if (chosen === seen.current) return
+    const row = left.current?.querySelector(':scope > ul a[aria-current]')
+    if (chosen !== undefined && !row) return
+    seen.current = chosen
+    row?.scrollIntoView({ block: 'nearest' })
+  })
   return (
-    <div class={classes('split', isChosen && 'chosen')}>
-      <section class="split-list" aria-label={label}>
+    <div class={classes('split', chosen !== undefined && 'chosen')}>
+      <section class="split-list" aria-label={label} ref={left}>
         {list}
       </section>
-      <div class="split-detail">{detail}</div>
+      <div class="split-detail" ref={right}>
+        {detail}
+      </div>
     </div>
   )
 }

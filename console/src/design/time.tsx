@@ -1,6 +1,8 @@
 /** Times, durations, sizes and counts, in the reader's language and in the zone that they chose. */
 import { usePage } from '../shell/page.ts'
 
+export { durationOf } from './duration.ts'
+
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
@@ -38,14 +40,6 @@ export function timeOf(time: string, utc: boolean, precise = false): string {
 
 const decimal = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 })
 const whole = new Intl.NumberFormat()
-
-export function durationOf(ms: number): string {
-  if (ms < SECOND) return `${decimal.format(ms)} ms`
-  if (ms < MINUTE) return `${decimal.format(ms / SECOND)} s`
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.round((ms % MINUTE) / SECOND)} s`
-  if (ms < DAY) return `${Math.floor(ms / HOUR)} h ${Math.round((ms % HOUR) / MINUTE)} min`
-  return `${Math.floor(ms / DAY)} d ${Math.round((ms % DAY) / HOUR)} h`
-}
 
 export function countOf(number: number): string {
   return whole.format(number)

@@ -32,7 +32,7 @@ export function ErrorsScreen() {
   return (
     <SplitScreen
       label={texts.title}
-      isChosen={code !== undefined}
+      chosen={code}
       list={<CodeList faults={all} code={code} query={query} />}
       detail={all ? <Detail faults={all.filter((one) => hasCode(one, code))} code={code} /> : null}
     />
@@ -115,7 +115,7 @@ function Detail({ faults, code }: { faults: FaultView[]; code: string | undefine
   }
   return (
     <div class="screen">
-      <a class="back button plain" href={href('errors')}>
+      <a class="back button plain small" href={href('errors')}>
         <Icon name="left" /> {texts.back}
       </a>
       <header class="screen-head">

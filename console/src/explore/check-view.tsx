@@ -1,4 +1,5 @@
 /** What the server says that would happen. */
+import { useEffect, useRef } from 'preact/hooks'
 import type { CheckResult } from '../api/types.ts'
 import { Notice } from '../design/feedback.tsx'
 import { SeenText } from '../design/seen-text.tsx'
@@ -6,11 +7,13 @@ import { texts } from '../texts/en/explore.ts'
 
 export function CheckView({ check }: { check: CheckResult }) {
   const words = texts.checked
+  const view = useRef<HTMLDivElement>(null)
+  useEffect(() => view.current?.scrollIntoView({ block: 'nearest' }), [check])
   const isGood = check.valid && check.verdict === 'allow' && check.missing.length === 0 && !check.refusal
   const verdict = check.verdict === 'allow' && check.refusal ? 'deny' : check.verdict
   const title = !check.valid ? words.invalid : { allow: words.ok, hold: words.hold, deny: words.deny }[verdict]
   return (
-    <div class="check-view" role="status">
+    <div class="check-view" role="status" ref={view}>
       <Notice
         {...(!isGood && { tone: verdict === 'deny' || !check.valid ? 'bad' : 'warn' })}
         icon={isGood ? 'done' : 'info'}

@@ -56,6 +56,7 @@ export function Confirm({ op, argsText, check, onRun, onClose }: ConfirmProps) {
             mono
             value={typed}
             autoComplete="off"
+            autoFocus
             onInput={(event) => setTyped(event.currentTarget.value)}
           />
         </>

@@ -191,7 +191,8 @@ function CancelButton({ run, isReadOnly }: { run: Run; isReadOnly: boolean }) {
       icon="stop"
       disabled={isCanceling || isRefused}
       title={isRefused ? texts.readOnlyCancel : undefined}
-      onClick={() => void run.cancel()}
+      // The second click of a double click on Run is not meant for it.
+      onClick={(event) => event.detail < 2 && void run.cancel()}
     >
       {state.kind === 'streaming' ? texts.stop : isCanceling ? texts.canceling : texts.cancel}
     </Button>

@@ -1,4 +1,5 @@
 /** What stands below the arguments: result, exchange, code, history, documentation. Each is a link. */
+import { useEffect, useRef } from 'preact/hooks'
 import { Empty } from '../design/feedback.tsx'
 import { Tabs } from '../design/tabs.tsx'
 import type { Attachments } from '../forms/arguments-view.tsx'
@@ -41,8 +42,14 @@ interface OperationTabsProps {
 export function OperationTabs(props: OperationTabsProps) {
   const { tab, to } = props
   const tabs = TABS.map((name) => ({ name, label: texts.tabs[name], href: to(name) }))
+  const panel = useRef<HTMLElement>(null)
+  const run = props.runs.of(props.call.entry.op)
+  const atFirst = useRef(run)
+  useEffect(() => {
+    if (run && run !== atFirst.current) panel.current?.scrollIntoView({ block: 'nearest' })
+  }, [run])
   return (
-    <section class="panel op-results">
+    <section class="panel op-results" ref={panel}>
       <Tabs tabs={tabs} current={tab} label={texts.tabsLabel} />
       {tab === 'result' && <ResultTab {...props} />}
       {tab === 'exchange' && <ExchangeTab {...props} />}

@@ -55,7 +55,7 @@ export function ExploreScreen() {
   return (
     <SplitScreen
       label={texts.operations}
-      isChosen={op !== undefined}
+      chosen={op}
       list={<Tree entries={entries} current={op} />}
       detail={
         entry && place?.name === 'operation' ? (

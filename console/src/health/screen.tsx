@@ -87,7 +87,7 @@ function Charts({ metrics }: { metrics: MetricSeries }) {
   const lines = useMemo(() => {
     const line = (name: SeriesName, colour: string, isDashed = false): Line[] => {
       const values = joined(metrics, name)
-      return values ? [{ name: texts.names[name], colour, isDashed, values }] : []
+      return values ? [{ name: nameOf(name, metrics), colour, isDashed, values }] : []
     }
     return {
       throughput: [...line('calls', '--accent'), ...line('errors', '--bad', true)],
@@ -107,6 +107,13 @@ function Charts({ metrics }: { metrics: MetricSeries }) {
         ))}
     </div>
   )
+}
+
+/** A count is that of one step, so its name says how long a step is. */
+function nameOf(name: SeriesName, { times: [first, second] }: MetricSeries): string {
+  const isCount = name === 'calls' || name === 'errors'
+  if (!isCount || first === undefined || second === undefined) return texts.names[name]
+  return texts.perStep(texts.names[name], durationOf(Date.parse(second) - Date.parse(first)))
 }
 
 const ADDED: readonly string[] = ['calls', 'errors', 'running', 'memoryBytes']

@@ -20,7 +20,7 @@ export function Facts({ details }: { details: CallDetails }) {
     [texts.facts.requestId, <CopiedText text={call.requestId} />],
     [texts.facts.key, call.idempotencyKey && <CopiedText text={call.idempotencyKey} />],
     [texts.facts.session, call.sessionId && <CopiedText text={call.sessionId} />],
-    [texts.facts.expires, <Time at={call.expiresAt} ago />],
+    [texts.facts.expires, <Time at={call.expiresAt} precise />],
   ]
   return <FactList facts={facts} />
 }

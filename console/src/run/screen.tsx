@@ -27,8 +27,9 @@ export function RunScreen() {
   const place = router.place.value
   useKeys([{ key: 'escape', label: texts.keys.back, run: () => history.back() }])
   if (place?.name !== 'run') return null
-  const tab = place.query.tab ?? 'timeline'
-  return <Run key={place.params.id} id={place.params.id} tab={tab as TabName} event={place.query.event} />
+  const { tab = '' } = place.query
+  const shown = Object.hasOwn(texts.tabs, tab) ? (tab as TabName) : 'timeline'
+  return <Run key={place.params.id} id={place.params.id} tab={shown} event={place.query.event} />
 }
 
 function Run({ id, tab, event }: { id: string; tab: TabName; event: string | undefined }) {

@@ -21,7 +21,6 @@ export function LoginScreen({ state }: { state: Out }) {
         {state.problem && (
           <Notice tone="bad">
             <p>{state.problem}</p>
-            <p>{texts.linkProblem}</p>
           </Notice>
         )}
         <SignInForm ways={state.ways} oidcName={state.oidcName} />
@@ -104,6 +103,7 @@ function SignInForm({ ways, oidcName }: { ways: Out['ways']; oidcName: string | 
         type="password"
         autocomplete="off"
         spellcheck={false}
+        autoFocus
         mono
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}

@@ -42,7 +42,7 @@ export function StreamsScreen() {
   return (
     <SplitScreen
       label={texts.title}
-      isChosen={id !== undefined}
+      chosen={id}
       list={<StreamList list={list} current={id} />}
       detail={<Detail id={id} isEmpty={isEmpty} />}
     />

@@ -13,13 +13,13 @@ export interface Started {
   workers?: { count: number; pid: number }
 }
 
-const UNGUARDED = 'no authentication: accepts connections from this machine only'
+const LOCAL_ONLY = 'accepts connections from this machine only'
 
 /** Without the code of the console: logs are kept, and sent to other places. */
 export function startLine({ url, operations, data, authenticated, workers }: Started, now: Date): string {
   const running = workers ? { pid: workers.pid, workers: workers.count } : { pid: process.pid }
   const fields = { url, operations: operations.length, data, authentication: authenticated, ...running }
-  const note = authenticated ? {} : { note: UNGUARDED }
+  const note = authenticated ? {} : { note: `no authentication: ${LOCAL_ONLY}` }
   return JSON.stringify({ level: 'info', time: now.toISOString(), ...fields, ...note, msg: 'listening' })
 }
 
@@ -32,7 +32,7 @@ export function startMessage(started: Started): string {
     `  operations      ${operations.length}, listed at ${url}/.well-known/ops`,
     ...(console === undefined ? [] : [`  console         ${url}${console}`]),
     `  data            ${data}`,
-    `  authentication  ${authenticated ? 'on' : UNGUARDED}`,
+    `  authentication  ${authenticated ? 'on' : `off: ${LOCAL_ONLY}`}`,
     ...(workers ? [`  workers         ${workers.count}`] : []),
     '',
     ...(sample ? ['  A first call:', '', `  ${curl(url, sample, authenticated)}`, ''] : []),

@@ -59,7 +59,7 @@ export function FileView({ file, name }: { file: ReadFile; name: string }) {
   return (
     <div class="result-value">
       <div class="value-tools">
-        <span class="mono">{file.name ?? ''}</span>
+        {file.name && <span class="mono">{file.name}</span>}
         <span class="faint">
           {blob.type} · {texts.size(blob.size)}
         </span>

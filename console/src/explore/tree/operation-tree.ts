@@ -15,11 +15,17 @@ export function groupsOf(entries: readonly Entry[]): Group[] {
   const groups = Map.groupBy(entries, ({ op }) => namespaceOf(op))
   return [...groups]
     .map(([name, of]) => ({ name, entries: of }))
-    .sort((a, b) => rank(a.name) - rank(b.name) || compare(a.name, b.name))
+    .sort(
+      (a, b) =>
+        Number(isOwn(a.name)) - Number(isOwn(b.name)) ||
+        compare(a.name.toLowerCase(), b.name.toLowerCase()) ||
+        compare(a.name, b.name),
+    )
 }
 
-function rank(name: string): number {
-  return name === 'callplane' || name.startsWith('callplane.') ? 1 : 0
+/** A group of the server's own operations. */
+export function isOwn(name: string): boolean {
+  return name === 'callplane' || name.startsWith('callplane.')
 }
 
 function compare(a: string, b: string): number {

@@ -1,5 +1,5 @@
 /** All operations, grouped and filtered. */
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { SeenText } from '../../design/seen-text.tsx'
@@ -9,7 +9,7 @@ import { usePage } from '../../shell/page.ts'
 import { texts } from '../../texts/en/explore.ts'
 import { Windowed } from '../windowed.tsx'
 import type { Entry } from '../wires/wire.ts'
-import { indexOf, rowsOf, type TreeRow } from './operation-tree.ts'
+import { indexOf, isOwn, namespaceOf, rowsOf, type TreeRow } from './operation-tree.ts'
 
 const ROW = 30
 
@@ -28,8 +28,13 @@ export function Tree({ entries, current }: TreeProps) {
     if (linked !== undefined) router.setQuery('explore', { q: text || ' ' })
   }
   const input = useRef<HTMLInputElement>(null)
-  const [closed, setClosed] = useState<ReadonlySet<string>>(() => new Set(['callplane']))
   const index = useMemo(() => indexOf(entries), [entries])
+  const [closed, setClosed] = useState<ReadonlySet<string>>(
+    () => new Set(index.groups.map(({ name }) => name).filter(isOwn)),
+  )
+  useEffect(() => {
+    if (current !== undefined) setClosed((before) => without(before, namespaceOf(current)))
+  }, [current])
   const rows = useMemo(() => rowsOf(index, search, closed), [index, search, closed])
   const ops = useMemo(() => rows.flatMap((row) => (row.kind === 'operation' ? [row.entry.op] : [])), [rows])
   const at = current === undefined ? -1 : ops.indexOf(current)
@@ -129,7 +134,15 @@ function Row({ row, current, search, onToggle }: RowProps) {
           {texts.models[entry.executionModel]}
         </span>
       )}
-      {entry.sideEffecting && <span class="dot" title={texts.effects} />}
+      {entry.sideEffecting && (
+        <span class="mark warn" title={texts.effectsHint}>
+          {texts.effectsMark}
+        </span>
+      )}
     </a>
   )
+}
+
+function without(names: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  return names.has(name) ? new Set([...names].filter((each) => each !== name)) : names
 }

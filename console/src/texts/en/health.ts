@@ -11,8 +11,8 @@ export const texts = {
     memory: 'Memory',
   },
   names: {
-    calls: 'Calls per step',
-    errors: 'Errors per step',
+    calls: 'Calls',
+    errors: 'Errors',
     p50Ms: 'p50',
     p99Ms: 'p99',
     queued: 'Queued',
@@ -21,6 +21,7 @@ export const texts = {
     memoryBytes: 'Memory',
   },
   now: 'now',
+  perStep: (what: string, step: string) => `${what} per ${step}`,
   table: 'As a table',
   time: 'Time',
   none: {

@@ -1,7 +1,7 @@
 /** Words of the sign-in. */
 export const texts = {
   title: 'Sign in to Callplane',
-  about: 'The page asks this server only, and stores nothing outside this tab.',
+  about: 'The page sends requests to this server only. Your session stays in this tab.',
   credential: 'Token, or link with a code',
   credentialHint: 'A bearer token of this server, or the link that “callplane serve” prints.',
   missing: 'Paste a token or a link first.',
@@ -20,7 +20,6 @@ export const texts = {
     expired: 'The sign-in took too long, or was used before. Start it again.',
     failed: 'The identity provider could not be asked. Try again; the log of the server has the reason.',
   } as Readonly<Record<string, string>>,
-  linkProblem: 'A link works once, for ten minutes. Start the server again, or ask it for a new link.',
   again: {
     title: 'Your session has ended',
     text: 'Sign in again to go on. What you have typed is still there, and a call that was waiting continues.',

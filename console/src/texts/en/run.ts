@@ -80,7 +80,7 @@ export const texts = {
   },
   replay: {
     title: 'Replay this run',
-    text: 'A new call with a new key. The policy decides again, and earlier approvals do not count.',
+    text: 'This makes a new call with a new key. The policy decides again, and earlier approvals do not count.',
     edit: 'Edit the arguments',
     editWhy: 'Reading them is recorded in the audit trail.',
     args: 'Arguments (JSON)',

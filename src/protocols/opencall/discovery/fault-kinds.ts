@@ -10,7 +10,7 @@ export const KINDS: Readonly<Record<FaultKind, Meaning>> = {
   'unknown-operation': ['There is no operation of this name.', 'Take the name from the registry, with its version.'],
   removed: ['The operation was removed after its sunset.', 'Call the operation in cause.replacement.'],
   unauthenticated: ['The credential is missing or not valid.', 'Send a valid credential.'],
-  forbidden: ['The credential has not the scopes of the operation.', 'Use a credential with its authScopes.'],
+  forbidden: ['The credential lacks a scope of the operation.', 'Use a credential with its authScopes.'],
   'requirements-missing': [
     'The operation needs an authorization, a secret or a user id that the call lacks.',
     'Open the address in cause.authorization, or send what the cause names. Then call again.',
