@@ -86,7 +86,19 @@ export async function assemble(
   const reads = new CallReads(tables, generations, reading, now)
   const places = { reads, held, generations }
   const takeover = new Takeover({ ...places, tables, fresh, about, now, log })
-  const member = { ...places, tables, writes, fresh, takeover, about, clock, databaseClock, serverTime, dueChanged, log }
+  const member = {
+    ...places,
+    tables,
+    writes,
+    fresh,
+    takeover,
+    about,
+    clock,
+    databaseClock,
+    serverTime,
+    dueChanged,
+    log,
+  }
   const membership = new Membership(member)
   const watchers = createWatchers(log)
   const changed = (instance: Instance, node: number | null) => {
@@ -268,8 +280,9 @@ export async function assemble(
     schema: known,
     wakeUps: {
       send() {
-        const failed = (err: unknown) => log?.warn({ err }, 'could not offer waiting calls to other nodes; trying again')
-        void waitingHere.release().catch(failed).then(() => wakeUps.send())
+        const failed = (err: unknown) => log?.warn({ err }, 'could not offer waiting calls to others; trying again')
+        const offered = waitingHere.release().catch(failed)
+        void offered.then(() => wakeUps.send())
       },
       receive: (woken) => wakeUps.receive(woken),
     },

@@ -101,18 +101,30 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     expect(idsOf(await here.claim(CLAIM))).toEqual([])
   })
 
-  test('a node that was taken for dead claims its own calls from the queue, as any other', async () => {
+  test('a node that was taken for dead claims its own calls once, under its new number', async () => {
     await using schema = createSchema(server)
     const { clock, here, there } = await openTwo(schema)
-    const id = await acceptHere(here, clock)
     const [first] = (await there.nodes?.()) ?? []
+    const id = await acceptHere(here, clock)
     await there.nodeEnds?.ended(first?.node as number)
     expect(await rowsIn(schema)).toBe(1)
 
     expect(idsOf(await here.claim(CLAIM))).toEqual([id])
+    expect(idsOf(await there.claim(CLAIM))).toEqual([])
+    expect(await here.nodes?.()).toHaveLength(2)
+  })
 
-    expect(await rowsIn(schema)).toBe(0)
-    expect((await here.nodes?.())?.map(({ node }) => node)).not.toContain(first?.node)
+  test('a node that was taken for dead begins nothing without being counted again', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const [first] = (await there.nodes?.()) ?? []
+    // After this look, a call that waits here is claimed without another one.
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    const id = await acceptHere(here, clock)
+    await there.nodeEnds?.ended(first?.node as number)
+
+    expect(idsOf(await here.claim(CLAIM))).toEqual([id])
+    expect(await here.nodes?.()).toHaveLength(2)
   })
 
   test('a call that was stopped or ended meanwhile is not begun as if nothing had happened', async () => {

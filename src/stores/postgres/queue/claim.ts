@@ -31,7 +31,7 @@ const MOST_READ = 512
 const MOST_ROUNDS = 8
 
 export function createClaim(parts: ClaimParts) {
-  const { tables, claims, repair, waitingHere, now } = parts
+  const { tables, claims, repair, fresh, waitingHere, now } = parts
   const { lookFor, childrenOf } = createLook(tables)
   const { takeAll, resolveDoubts } = createTaking(parts)
   const turns = new FairTurns<string>()
@@ -43,6 +43,8 @@ export function createClaim(parts: ClaimParts) {
     const seen = await lookFor(session, names, at, each)
     callersSeen = seen.callers.length || Number.POSITIVE_INFINITY
     waitingHere.looked(at, seen.callers)
+    // Others have written rows for this node's calls if they took it for dead.
+    for (const { calls } of seen.callers) for (const { id } of calls) if (waitingHere.remove(id)) fresh.done(id)
     return seen
   }
 
@@ -56,14 +58,11 @@ export function createClaim(parts: ClaimParts) {
     const instances = await resolveDoubts(session)
     const { names, operations } = namesOf(claim.operations)
     const first = firstRead(claim.limit)
-    const waitHere = () => (claim.onlyChildren ? [] : waitingHere.callers(operations))
-    let here = waitHere()
-    const emptyUntil = here.length > 0 ? waitingHere.emptyUntil(at) : undefined
-    let seen: Look | undefined
-    if (emptyUntil !== undefined) seen = { callers: [], nextDueAt: emptyUntil, children: false }
-    else if (!claim.onlyChildren) seen = await lookAgain(session, names, at, first)
+    let seen = claim.onlyChildren
+      ? undefined
+      : (waitingHere.lastLook(at) ?? (await lookAgain(session, names, at, first)))
     // Usually nothing is due. Then this is the only statement of the claim.
-    if (seen?.callers.length === 0 && here.length === 0 && instances.length === 0)
+    if (seen?.callers.length === 0 && waitingHere.size === 0 && instances.length === 0)
       return { instances, ...optional(seen.nextDueAt) }
     const waitedFor = seen?.children === false ? [] : await childrenOf(session, names, at, claim.limit)
     const resumed = await takeAll(session, waitedFor, at, claim)
@@ -73,11 +72,9 @@ export function createClaim(parts: ClaimParts) {
     let leftAt: number | undefined
     let lacking: Claimed['lacking']
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
-      if (!seen || round > 0 || waitedFor.length > 0) {
+      if (!seen || round > 0 || waitedFor.length > 0)
         seen = await lookAgain(session, names, at, Math.min(first * 4 ** round, MOST_READ))
-        here = waitHere()
-      }
-      const callers = merged(seen.callers, here)
+      const callers = merged(seen.callers, waitingHere.callers(operations))
       const chosen = choose(turns, callers, claim.limit - instances.length, budget)
       const taken = await takeAll(session, chosen.calls, at, claim)
       budget.confirm(taken)

@@ -8,6 +8,7 @@ import { BriefMap } from '../../../core/fairness/brief-map.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import { encodeText } from '../sql/plain-text.ts'
 import { type Candidate, type DueCaller, keyOf } from './choice.ts'
+import type { Look } from './look.ts'
 
 export interface WaitingHereParts {
   clock: Clock
@@ -42,7 +43,11 @@ export class WaitingHere {
 
   /** False if calls wait in `due`. A call that waits behind them needs its row, and it is cheapest to write it at once. */
   get takesMore(): boolean {
-    return !this.#behindOthers && this.#byId.size < MOST
+    return !this.#behindOthers && this.size < MOST
+  }
+
+  get size(): number {
+    return this.#byId.size
   }
 
   /** A call was accepted. */
@@ -55,9 +60,7 @@ export class WaitingHere {
 
   /** A claim takes it. False if it does not wait here. */
   remove(id: string): boolean {
-    if (!this.#byId.has(id)) return false
-    this.#byId.delete(id)
-    return true
+    return this.#byId.delete(id)
   }
 
   /** The waiting calls of these operations, as they would be found in `due`. */
@@ -79,9 +82,10 @@ export class WaitingHere {
     this.#emptyUntil = length > 0 ? 0 : at + LOOK_EVERY_MS
   }
 
-  /** Until when a claim need not look into `due`. `undefined` if it must. */
-  emptyUntil(at: number): number | undefined {
-    return at < this.#emptyUntil ? this.#emptyUntil : undefined
+  /** What the last look into `due` found, which was nothing. `undefined` if a claim has to look again. */
+  lastLook(at: number): Look | undefined {
+    if (this.size === 0 || at >= this.#emptyUntil) return undefined
+    return { callers: [], nextDueAt: this.#emptyUntil, children: false }
   }
 
   /** Rows were written into `due`. */
@@ -117,7 +121,7 @@ export class WaitingHere {
     } catch (err) {
       log?.debug({ err }, 'could not offer waiting calls to other nodes; trying again')
     }
-    if (this.#byId.size > 0) this.#registerLater()
+    if (this.size > 0) this.#registerLater()
   }
 
   async #register(ids: readonly string[]): Promise<void> {
