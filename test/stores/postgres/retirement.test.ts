@@ -1,5 +1,6 @@
 /** A generation whose calls are past their retention is dropped, and no call that still counts goes with it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { idAt } from '../../../src/core/call/id-time.ts'
 import type { Instance, Outcome } from '../../../src/core/call/instance.ts'
 import { statesBefore } from '../../../src/core/call/state.ts'
 import type { AuditEnding, Store } from '../../../src/core/ports/store.ts'
@@ -12,7 +13,7 @@ import { USUAL_ROTATION } from '../../../src/stores/postgres/generations/rotatio
 import { tablesOf } from '../../../src/stores/postgres/tables.ts'
 import type { Batches } from '../../../src/stores/postgres/writes/batches.ts'
 import { createManualClock, type ManualClock } from '../../../src/testing/fakes/clock.ts'
-import { sampleInstance } from '../../../src/testing/fakes/instances.ts'
+import { sampleId, sampleInstance } from '../../../src/testing/fakes/instances.ts'
 import { describeWith, pooler, postgresServer, together } from '../../engines/engines.ts'
 import { startPgBouncer } from '../../engines/pgbouncer.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
@@ -211,6 +212,27 @@ describeWith(postgresServer, 'generations that are retired', () => {
     expect(await tables(schema)).not.toContain('calls_1')
     expect(await store.get(lasting[0] as string)).toBe(undefined)
   }, 30_000)
+
+  test('a call that is kept for longer counts once, also after a quiet time', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const store = await schema.open({ clock, serverTime: () => clock.now(), rotation: LARGE })
+    // Of version 7, as those of real calls: nearly all of the time between the first and the last one is quiet.
+    const idOf = (number: number) => idAt(clock.now()).slice(0, 14) + sampleId(number).slice(14)
+    const over = await Promise.all(
+      Array.from({ length: 100 }, (_, at) => ended(store, clock, KEPT_MS, { id: idOf(at), requestId: `over ${at}` })),
+    )
+    clock.advance(60_000)
+    const kept = await ended(store, clock, 10 * KEPT_MS, { id: idOf(100), requestId: 'kept' })
+    // Opens the next generation.
+    await store.expire(10, nothing)
+    clock.advance(KEPT_MS)
+
+    await expireAll(store)
+
+    expect(await store.get(over[0] as string)).toBe(undefined)
+    expect(await store.get(kept)).toMatchObject({ id: kept, state: 'complete' })
+  })
 
   test('a node that dies after any statement of a retirement leaves a store that goes on', async () => {
     await using schema = createSchema(server)

@@ -131,15 +131,15 @@ export function createRetirement({ tables, generations, audit, sample, smallByte
   const lookAt = new Map<number, number>()
   let walk: Walk | undefined
 
-  async function isRipe(session: Session, { number, bytes }: Surveyed): Promise<boolean> {
+  async function isRipe(session: Session, closed: Surveyed): Promise<boolean> {
+    const { number, bytes } = closed
     if ((lookAt.get(number) ?? 0) > now()) return false
     if (bytes < smallBytes) {
       const { rows } = await session.query<{ calls: number }>(count(number))
       if ((rows[0]?.calls ?? 0) <= FEW_CALLS) return true
     }
-    const seen = await sample(session, number)
-    const left = seen.filter(({ ended, keep_until }) => !ended || keep_until > now()).length
-    if (left <= seen.length * FEW) return true
+    const sampled = await sample(session, closed, now())
+    if (sampled.left <= sampled.calls * FEW) return true
     lookAt.set(number, now() + LOOK_AGAIN_MS)
     return false
   }

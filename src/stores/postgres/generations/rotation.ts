@@ -6,7 +6,7 @@
 import { type Session, statement, transaction } from '../connect/session.ts'
 import type { Tables } from '../tables.ts'
 import type { Generations } from './generations.ts'
-import { quantile, type ReadSample } from './sample.ts'
+import type { ReadSample } from './sample.ts'
 import type { Surveyed } from './survey.ts'
 
 export interface RotationRules {
@@ -31,8 +31,6 @@ export const USUAL_ROTATION: RotationRules = {
 const SHARES = 4
 /** Each older generation costs every accept a lookup. */
 const MANY = 8
-/** Of the longest times for which calls are kept, a few exceptions do not count. */
-const USUALLY = 0.95
 /** Calls that come later may be kept for another time. */
 const LOOK_AGAIN_MS = 60_000
 /** Writers wait behind a lock that waits, so it must not wait for long. The next round tries again. */
@@ -58,18 +56,15 @@ export function createRotation({ tables, generations, sample, rules, now }: Rota
 
   let lookAt = 0
 
-  async function isDue(session: Session, { number, bytes, openedAt }: Surveyed, live: number): Promise<boolean> {
+  async function isDue(session: Session, current: Surveyed, live: number): Promise<boolean> {
+    const { bytes, openedAt } = current
     const isSmall = bytes < rules.smallBytes
     const minAgeMs = isSmall ? rules.smallAgeMs : rules.minAgeMs
     if (bytes === 0 || now() - openedAt < minAgeMs || now() < lookAt) return false
     lookAt = now() + LOOK_AGAIN_MS
-    const calls = await sample(session, number)
-    if (calls.length === 0) return false
-    const ageMs = now() - Math.max(openedAt, Math.min(...calls.map(({ created_at }) => created_at)))
-    const keptMs = quantile(
-      calls.map(({ created_at, keep_until }) => keep_until - created_at),
-      USUALLY,
-    )
+    const { oldestAt, keptMs } = await sample(session, current, now())
+    if (oldestAt === null || keptMs === null) return false
+    const ageMs = now() - Math.max(openedAt, oldestAt)
     const isLarge = bytes >= rules.largeBytes && live < MANY
     const leftMs = Math.max(minAgeMs, isLarge ? 0 : keptMs / SHARES) - ageMs
     lookAt = now() + Math.max(0, Math.min(leftMs, LOOK_AGAIN_MS))
