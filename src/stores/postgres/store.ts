@@ -67,7 +67,13 @@ export async function assemble(
   const now = () => databaseClock.now()
   const generations = new Generations(tables)
   const missingTable = (session: Session) => generations.refresh(session)
-  const lines = new Lines({ settings, counts: connections, missingTable, log })
+  const lines = new Lines({
+    settings,
+    counts: connections,
+    missingTable,
+    log,
+    shared: (): boolean => membership.hasOthers,
+  })
   const { writes, reads: reading, claims } = lines
   let marks = 0
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)

@@ -10,6 +10,8 @@ export interface LinesParts {
   /** A statement named a table that is gone. */
   missingTable(session: Session): Promise<unknown>
   log: Log | undefined
+  /** True if other nodes use the database, too. */
+  shared(): boolean
 }
 
 /** How long a write whose answer was lost is repeated before its caller is told that the outcome is unknown. */
@@ -59,6 +61,7 @@ export class Lines {
       },
       missingTable: (session) => this.#parts.missingTable(session),
       log: this.#parts.log,
+      shared: () => this.#parts.shared(),
       doubtMs: DOUBT_MS,
     })
   }

@@ -49,6 +49,7 @@ interface BeatRow {
   server_now: number
   generations: string | null
   dead: number[] | null
+  others: boolean
 }
 
 export class Membership {
@@ -60,6 +61,7 @@ export class Membership {
   readonly #others
   readonly #list
   #number = 0
+  #hasOthers = false
   /** Called with every new number of this node. */
   joined: (node: number) => Promise<void> = async () => {}
   #cancelTimer: (() => void) | undefined
@@ -77,7 +79,8 @@ export class Membership {
       ) SELECT EXISTS (SELECT FROM beat) AS alive,
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS server_now,
         ${listOfGenerations(tables)} AS generations,
-        ARRAY(SELECT node FROM ${nodes} WHERE alive_until < $5 AND node <> $1) AS dead`)
+        ARRAY(SELECT node FROM ${nodes} WHERE alive_until < $5 AND node <> $1) AS dead,
+        EXISTS (SELECT FROM ${nodes} WHERE alive_until >= $5 AND node <> $1) AS others`)
     this.#leave = statement(`DELETE FROM ${nodes} WHERE node = $1`)
     this.#register = perGeneration((generation) =>
       statement(`WITH found AS (
@@ -92,6 +95,11 @@ export class Membership {
   /** Changes when others took this node for dead. */
   get number(): number {
     return this.#number
+  }
+
+  /** Other nodes were alive at the last beat. */
+  get hasOthers(): boolean {
+    return this.#hasOthers
   }
 
   async start(session: Session): Promise<void> {
@@ -115,6 +123,7 @@ export class Membership {
         return serverTime ? serverTime() : (row?.server_now ?? clock.now())
       })
       dead = row?.dead ?? []
+      this.#hasOthers = row?.others ?? false
       if (row && !row.alive) await this.#rejoin(session)
       if (row?.generations !== generations.version) await generations.refresh(session)
     })
