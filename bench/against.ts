@@ -15,12 +15,21 @@ const ROOT = join(import.meta.dirname, '..')
 /** Share of the other commit's calls per CPU second that this tree must reach. */
 const GOAL = 0.95
 
-/** Prints the ratio of calls per CPU second for sync and durable calls. Returns true if all ratios reach the goal. */
-export async function compareWith(commit: string, folder: string, quick: boolean): Promise<boolean> {
+/** Runs `compare` with a checkout of the commit. */
+export async function withTree<T>(commit: string, folder: string, compare: (tree: string) => Promise<T>): Promise<T> {
   const tree = join(folder, 'tree')
   execFileSync('git', ['worktree', 'add', '--quiet', '--detach', tree, commit], { cwd: ROOT })
   try {
     for (const at of ['', 'bench']) symlinkSync(join(ROOT, at, 'node_modules'), join(tree, at, 'node_modules'))
+    return await compare(tree)
+  } finally {
+    execFileSync('git', ['worktree', 'remove', '--force', tree], { cwd: ROOT })
+  }
+}
+
+/** Prints the ratio of calls per CPU second for sync and durable calls. Returns true if all ratios reach the goal. */
+export function compareWith(commit: string, folder: string, quick: boolean): Promise<boolean> {
+  return withTree(commit, folder, async (tree) => {
     const both = { tree, folder, ...(quick ? { generations: 3, windows: 10 } : { generations: 10, windows: 40 }) }
     const results = [
       ['sync over HTTP', await overHttp(both, 'sync', 32)],
@@ -33,9 +42,7 @@ export async function compareWith(commit: string, folder: string, quick: boolean
       console.log(`${name}: ${value.toFixed(3)} of ${commit} (${interval}); goal ${GOAL}: ${verdict}`)
     }
     return results.every(([, { low }]) => low >= GOAL)
-  } finally {
-    execFileSync('git', ['worktree', 'remove', '--force', tree], { cwd: ROOT })
-  }
+  })
 }
 
 interface Both {

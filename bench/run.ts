@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { compareWith } from './against.ts'
+import { compareWith, withTree } from './against.ts'
+import { comparePostgres } from './against-postgres.ts'
 import { drawCharts } from './draw.ts'
 import { drawGrowth } from './draw-growth.ts'
 import { PROFILED, printProfiles } from './profile.ts'
@@ -79,7 +80,9 @@ else await runInFolder()
 async function runInFolder(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'callplane-bench-'))
   try {
-    if (values.against !== undefined) {
+    if (values.against !== undefined && positionals.includes('postgres'))
+      await withTree(values.against, folder, (tree) => comparePostgres(tree, folder, values.quick))
+    else if (values.against !== undefined) {
       if (!(await compareWith(values.against, folder, values.quick))) process.exitCode = 1
     } else if (!values.profile) await measureSuites(folder)
     else for (const name of positionals.length > 0 ? positionals : ['sync']) await printProfile(name, folder)

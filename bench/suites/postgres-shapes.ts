@@ -10,7 +10,7 @@ import type { Findings, Goal, Settings } from './suite.ts'
 
 const SUITE = 'postgres shapes'
 /** All configurations have the same number of submitters, so that nodes are compared and not the sizes of batches. */
-const SUBMITTERS = 128
+export const SUBMITTERS = 128
 const JOBS_EACH = 120
 /** Queued calls are slower, and get fewer jobs in a round. */
 const QUEUED_SHARE = 0.25
@@ -82,12 +82,18 @@ export async function shapes(settings: Settings): Promise<Findings> {
   }
 }
 
-async function startNodes(server: PostgresServer, folder: string, configuration: Configuration): Promise<Host[]> {
-  const { database, nodes, queued } = configuration
+/** `bench` is the folder of the contenders. Default: this one's. */
+export async function startNodes(
+  server: PostgresServer,
+  folder: string,
+  { database, nodes, queued }: Pick<Configuration, 'database' | 'nodes' | 'queued'>,
+  bench?: string,
+): Promise<Host[]> {
   const hosts: Host[] = []
   for (let node = 0; node < nodes; node++) {
     const slots = queued && { runningCalls: FEW_SLOTS }
-    hosts.push(await startNode(server, folder, { name: `${database}-${node}`, database, ...slots }))
+    const more = { ...slots, ...(bench !== undefined && { bench }) }
+    hosts.push(await startNode(server, folder, { name: `${database}-${node}`, database, ...more }))
     // The first node creates the tables.
     await pause(100)
   }

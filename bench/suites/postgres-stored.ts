@@ -1,4 +1,9 @@
-/** What a call costs beside 0, 1 million and 5 million stored ones, on the same server. */
+/**
+ * What a call costs beside 0, 1 million and 5 million stored ones, on the same server. After so many rows are written at
+ * once, Postgres vacuums them, the store closes their generation, and the node reads their keys. The rounds begin when
+ * that is over, as in a system that has had its calls for long.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { PostgresServer } from '../engines/debian-postgres.ts'
 import type { Host } from '../processes.ts'
 import { multiplyCalls } from './postgres-fill.ts'
@@ -30,6 +35,7 @@ export async function stored(settings: Settings): Promise<Findings> {
     say(`postgres: ${rounds} rounds beside ${sizes.map(shown).join(', ')} stored calls`)
     const run = (host: Host) => runJobs([host], server, { jobs, submitters: SUBMITTERS })
     for (const host of hosts) for (let times = 0; times < 3; times++) await run(host)
+    if (!trial) await settle(settings, server, hosts)
     const samples = hosts.map(() => [] as PostgresSample[])
     for (let round = 0; round < rounds; round++) {
       const order = hosts.map((_, at) => at)
@@ -55,6 +61,28 @@ export async function stored(settings: Settings): Promise<Findings> {
     await Promise.all(hosts.map((host) => host.stop()))
     await server.stop()
   }
+}
+
+/** A generation is closed a minute after it was opened, at the earliest. */
+const FIRST_MS = 75_000
+const LOOK_EVERY_MS = 5_000
+/** Idle nodes take some milliseconds a second. */
+const QUIET = 0.05
+const GIVE_UP_MS = 900_000
+
+/** Waits until nodes and server use next to no CPU. */
+async function settle({ say }: Settings, server: PostgresServer, hosts: readonly Host[]): Promise<void> {
+  const cpuUs = async () =>
+    (await Promise.all(hosts.map((host) => host.cpuUs()))).reduce((sum, us) => sum + us, server.cpuUs())
+  const startedMs = performance.now()
+  await pause(FIRST_MS)
+  for (let quiet = 0; quiet < 3; ) {
+    const before = await cpuUs()
+    await pause(LOOK_EVERY_MS)
+    quiet = (await cpuUs()) - before < QUIET * LOOK_EVERY_MS * 1_000 ? quiet + 1 : 0
+    if (performance.now() - startedMs > GIVE_UP_MS) throw new Error('The servers did not settle.')
+  }
+  say(`postgres: settled after ${((performance.now() - startedMs) / 1000).toFixed(0)} s`)
 }
 
 async function fill({ folder, say }: Settings, server: PostgresServer, size: number): Promise<void> {

@@ -115,15 +115,18 @@ export interface NodeSettings {
   database?: string
   leaseMs?: number
   runningCalls?: number
+  /** The folder of the contenders. Default: this one's. */
+  bench?: string
 }
 
 export function startNode(
   server: PostgresServer,
   folder: string,
-  { name, database = 'callplane', ...more }: NodeSettings,
+  { name, database = 'callplane', bench, ...more }: NodeSettings,
 ): Promise<Host> {
   const data = join(folder, `node-${server.port}-${database}-${name}`)
-  return startHost(name, { contender: 'postgres-node', node: { url: server.url(database), name, ...more }, data })
+  const node = { url: server.url(database), name, ...more }
+  return startHost(name, { contender: 'postgres-node', node, data }, undefined, bench)
 }
 
 /** For parts of the suite that need no other system. Returns `undefined` if there is no Postgres. */
