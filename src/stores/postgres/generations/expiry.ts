@@ -30,8 +30,11 @@ export interface ExpiryParts {
 
 type RemoveObjects = (ids: readonly string[]) => Promise<void>
 
-/** Calls in a slice of a generation that is being retired. The server takes 20 µs for each, and other calls wait for it. */
-const SLICE = 250
+/**
+ * Calls in a slice of a generation that is being retired. The server takes 20 µs for each, and other calls wait for it.
+ * With slices of 250, the p99 of 1,000 calls a second doubled meanwhile.
+ */
+const SLICE = 20
 
 export function createExpiry({ tables, generations, reads, writes, audit, rules, now, log }: ExpiryParts) {
   const sample = createSample(tables)
@@ -73,14 +76,13 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
   ): Promise<number> {
     const closed = surveyed.filter(({ state }) => state === 'closed')
     if (closed.length === 0 || !(await run('retire', (session) => retirement.begin(session, closed)))) return 0
-    const size = Math.max(limit, SLICE)
-    const slice = await run('retire', (session) => retirement.archive(session, size))
+    const slice = await run('retire', (session) => retirement.archive(session, SLICE))
     const stored = slice.rows.filter((row) => row.over && row.stored).map(({ id }) => id)
     if (stored.length > 0) await removeObjects(stored)
-    const isLast = slice.calls < size
+    const isLast = slice.calls < SLICE
     await run('retire', (session) => unlessLocked('empty a generation', () => retirement.take(session, slice, isLast)))
-    // More than was asked for, so that the caller goes on with the next slice.
-    return isLast ? slice.calls - slice.rows.filter((row) => !row.over).length : size
+    // As many as were asked for, so that the caller goes on with the next slice.
+    return isLast ? slice.calls - slice.rows.filter((row) => !row.over).length : limit
   }
 
   /** One at a time: the reading of a generation goes on where the last call stopped. */

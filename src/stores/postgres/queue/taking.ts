@@ -68,7 +68,7 @@ export function createTaking(parts: TakingParts) {
     const ids = places.map(({ id }) => id)
     const isLive = ({ generation }: Place) => generations.live.includes(generation)
     if (!places.every(isLive)) await generations.refresh(session)
-    const { waiting, known, unknown, others } = sorted(places.filter(isLive), sent)
+    const { waiting, known, unknown, others } = sorted(places, sent, isLive)
     const taken: Taken[] = []
     try {
       for (const row of await takeEach<TakenRow>(session, others, sent, move)) taken.push(takenOf(row))
@@ -90,14 +90,18 @@ export function createTaking(parts: TakingParts) {
   }
 
   /** `waiting` and `known` were accepted here, `known` and `unknown` will have no row in `due`, and `others` keep theirs. */
-  function sorted(places: readonly Place[], sent: Sent) {
+  function sorted(places: readonly Place[], sent: Sent, isLive: (place: Place) => boolean) {
     const waiting: Place[] = []
     const known: Place[] = []
     const unknown: Place[] = []
     const others: Place[] = []
     for (const place of places) {
       const { id } = place
-      if (waitingHere.remove(id)) {
+      const waited = waitingHere.remove(id)
+      if (!isLive(place)) {
+        // Its generation was emptied, and the call is elsewhere.
+        if (waited) fresh.unclaimed(id)
+      } else if (waited) {
         if (fresh.begin(id)) waiting.push(place)
       } else if (!fresh.claim(freshOf(place, sent))) others.push(place)
       else if (queuedHere.has(id)) known.push(place)
