@@ -186,14 +186,14 @@ export interface RecordChange {
   expected?: string | null
 }
 
-/** Further changes in the commit that accepts an instance, which are made only if it is accepted, and who may claim it. */
+/** Terms of an acceptance. The changes are in its commit, and made only if the instance is accepted. */
 export interface AcceptMore {
   /** The id of an instance that first gives up this request id, if it has it. It is no longer found by it. */
   over?: string
   records?: readonly RecordChange[]
   /**
-   * This process claims the call as soon as it has a slot. Claims of other processes may find the call up to a second
-   * later, or when this process calls `wakeUps.send`, stops or dies.
+   * This process claims the call as soon as it has a slot. So a store may hide the call from the claims of other
+   * processes for up to a second, but only until this process calls `wakeUps.send`, stops or dies.
    */
   mayWaitHere?: boolean
 }

@@ -25,7 +25,7 @@ export class Acceptances {
     this.#limits = limits
   }
 
-  /** Calls `giveRoomBack` unless the call is recorded. `mayWaitHere` is that of the store. */
+  /** Calls `giveRoomBack` unless the call is recorded. See `AcceptMore.mayWaitHere`. */
   accept(
     instance: Instance,
     giveRoomBack: () => void,

@@ -146,7 +146,8 @@ export async function assemble(
     fresh,
     newMark,
     changed(instance, node) {
-      if (!isTerminal(instance.state)) dueChanged()
+      if (isTerminal(instance.state)) waitingHere.remove(instance.id)
+      else dueChanged()
       changed(instance, node)
     },
   })
@@ -263,7 +264,7 @@ export async function assemble(
   }
   /** First writes the rows in `due` of this node's calls whose leases are over. */
   const registered = async <T>(run: () => Promise<T>): Promise<T> => {
-    await membership.registerAll(fresh.due(now()))
+    await membership.registerUnlocked(fresh.due(now()))
     return run()
   }
   let closing: Promise<void> | undefined

@@ -1,18 +1,29 @@
 /** Calls that wait for a slot of their node have no row in the queue, until they wait for long. */
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Instance } from '../../../src/core/call/instance.ts'
 import { statesBefore } from '../../../src/core/call/state.ts'
-import type { AcceptMore, Claim, Store } from '../../../src/core/ports/store.ts'
+import type { AcceptMore, Change, Claim, Store } from '../../../src/core/ports/store.ts'
+import { systemClock } from '../../../src/server/build/environment.ts'
 import { createManualClock, type ManualClock } from '../../../src/testing/fakes/clock.ts'
 import { sampleInstance } from '../../../src/testing/fakes/instances.ts'
 import { describeWith, postgresServer } from '../../engines/engines.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
+import { startLossyProxy } from './lossy-proxy.ts'
 import { createSchema, type Schema } from './schemas.ts'
 
 const CLAIM: Claim = { operations: ['v1:reports.generate@1.0.0'], limit: 10, leaseMs: 30_000 }
 const HERE = { mayWaitHere: true }
 /** Longer than a call waits without a row, and than a look into the queue counts. */
 const LONG_MS = 300
+
+const ending = (id: string, clock: ManualClock): Change => ({
+  id,
+  from: statesBefore('complete'),
+  to: 'complete',
+  outcome: { kind: 'result', value: 1 },
+  endedAt: clock.now(),
+})
 
 describeWith(postgresServer, 'calls that wait at their node', () => {
   let server: Postgres
@@ -133,8 +144,7 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     const stopped = await acceptHere(here, clock)
     const ended = await acceptHere(here, clock)
     await there.requestStop(stopped)
-    const outcome = { kind: 'result' as const, value: 1 }
-    await there.advance({ id: ended, from: statesBefore('complete'), to: 'complete', outcome, endedAt: clock.now() })
+    await there.advance(ending(ended, clock))
 
     const claimed = [...(await here.claim(CLAIM)).instances, ...(await here.claim(CLAIM)).instances]
 
@@ -201,5 +211,133 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     }
 
     expect(claimed.sort()).toEqual(ids.sort())
+  })
+
+  test('a call whose acceptance got no answer is claimed as any other', async () => {
+    await using schema = createSchema(server)
+    await using proxy = await startLossyProxy(server)
+    const store = await schema.open({ clock: systemClock, url: proxy.url })
+    expect(idsOf(await store.claim(CLAIM))).toEqual([])
+    proxy.loseEvery(3)
+    const ids: string[] = []
+    for (let n = 0; n < 10; n++) {
+      const call = sampleInstance(store.now(), { dueAt: store.now() })
+      expect(await store.accept(call, HERE)).toEqual({ kind: 'created' })
+      ids.push(call.id)
+    }
+    proxy.loseEvery(Number.POSITIVE_INFINITY)
+    expect(proxy.lost).toBeGreaterThan(0)
+
+    const claimed = [...idsOf(await store.claim(CLAIM)), ...idsOf(await store.claim(CLAIM))]
+
+    expect(claimed.sort()).toEqual(ids.sort())
+  })
+
+  test('another node does not count the same call in the queue and at its node', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    clock.advance(2_400)
+    for (let n = 0; n < 20; n++) await acceptHere(here, clock)
+
+    // Its beat, and then the rows.
+    clock.advance(100)
+    await here.nodes?.()
+    clock.advance(200)
+    await expect.poll(() => rowsIn(schema)).toBe(20)
+
+    expect(await there.openCounts()).toMatchObject({ queued: 20 })
+  })
+
+  test('a call in the queue is claimed when it becomes due, also if others wait here', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    const soon = sampleInstance(clock.now(), { dueAt: clock.now() + 30 })
+    await here.accept(soon)
+    expect(await here.claim(CLAIM)).toMatchObject({ instances: [], nextDueAt: soon.dueAt })
+    await acceptHere(here, clock)
+
+    const none = await here.claim({ ...CLAIM, slots: new Map([[CLAIM.operations[0] as string, 0]]) })
+    expect(none).toMatchObject({ instances: [], nextDueAt: soon.dueAt })
+    clock.advance(31)
+
+    expect(idsOf(await here.claim(CLAIM))).toContain(soon.id)
+  })
+
+  test('a bounded number of calls waits here, however many come at once', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+
+    await Promise.all(Array.from({ length: 1_500 }, () => acceptHere(here, clock)))
+
+    expect(await rowsIn(schema)).toBe(1_500 - 512)
+  })
+
+  test('a call that another transaction has locked holds up no other', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    const [locked, other] = [await acceptHere(here, clock), await acceptHere(here, clock)]
+    const holder = new pg.Client({ connectionString: server.url })
+    await holder.connect()
+    await holder.query('BEGIN')
+    await holder.query(`SELECT FROM ${schema.name}.calls_1 WHERE id = $1 FOR UPDATE`, [locked])
+
+    expect(idsOf(await here.claim(CLAIM))).toEqual([other])
+    const next = await acceptHere(here, clock)
+    expect(idsOf(await here.claim(CLAIM))).toEqual([next])
+    await holder.query('ROLLBACK')
+    await holder.end()
+
+    expect(idsOf(await here.claim(CLAIM))).toEqual([locked])
+  })
+
+  test('a call that a claim has taken is handed out, although a later statement of the claim fails', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    const [ended, open] = [await acceptHere(here, clock), await acceptHere(here, clock)]
+    await there.advance(ending(ended, clock))
+    const holder = new pg.Client({ connectionString: server.url })
+    await holder.connect()
+    await holder.query('BEGIN')
+    // The claim takes one call, misses the other, and then waits for the queue.
+    await holder.query(`LOCK TABLE ${schema.name}.due IN ACCESS EXCLUSIVE MODE`)
+    const claiming = here.claim(CLAIM)
+    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE application_name = 'callplane' AND wait_event_type = 'Lock'`
+    await expect.poll(async () => (await server.query(cut)).length).toBeGreaterThan(0)
+    await holder.query('ROLLBACK')
+    await holder.end()
+
+    expect(idsOf(await claiming)).toEqual([open])
+  })
+
+  test('a call that has ended here no longer waits here', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    for (let n = 0; n < 20; n++) await here.advance(ending(await acceptHere(here, clock), clock))
+    clock.advance(1)
+    const open = await acceptHere(here, clock)
+
+    expect(idsOf(await here.claim({ ...CLAIM, limit: 1 }))).toEqual([open])
+  })
+
+  test('a call whose generation is emptied meanwhile is claimed where it is', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const rotation = { minAgeMs: 20, smallAgeMs: 20, largeBytes: 1 }
+    const here = await schema.open({ clock, serverTime: () => clock.now(), rotation, peers: false })
+    const id = await acceptHere(here, clock)
+    for (let n = 0; n < 5; n++) {
+      clock.advance(30)
+      await here.expire(10, async () => {})
+    }
+    expect(await server.query(`SELECT FROM ${schema.name}.calls_kept WHERE id = '${id}'`)).toHaveLength(1)
+
+    const { instances, nextDueAt } = await here.claim(CLAIM)
+    expect(instances).toEqual([])
+    expect(nextDueAt).toBe(here.now())
+    expect(idsOf(await here.claim(CLAIM))).toEqual([id])
   })
 })

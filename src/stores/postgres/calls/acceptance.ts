@@ -143,7 +143,7 @@ export class AcceptedCalls {
 
   #tellFresh(id: string, result: Acceptance | Fault): void {
     const { fresh } = this.#parts
-    if (!(result instanceof Fault) && result.kind === 'created') fresh.accepted(id)
+    if (!(result instanceof Fault) && result.kind === 'created') fresh.acceptedBefore(id)
     else fresh.refused(id)
   }
 

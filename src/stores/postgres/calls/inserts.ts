@@ -104,7 +104,7 @@ function insertsOf(
     if (unusual & (1 << at)) columns.push(...group.columns)
     else
       literals.push(
-        ...group.columns.map(({ name, usual, begun: ofBegun = usual }) => ({ name, usual: begun ? ofBegun : usual })),
+        ...group.columns.map(({ name, usual, ...more }) => ({ name, usual: (begun && more.begun) || usual })),
       )
   })
   if (kind === 'rare') columns.push(...RARE_COLUMNS)

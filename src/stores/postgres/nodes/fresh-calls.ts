@@ -30,6 +30,9 @@ const OLD_MS = 10_000
 /** A write without an answer is committed within this time, or never. */
 const DOUBT_MS = 60_000
 
+/** Calls that may wait here: what a claim looks through, 0.4 ms if each has another caller. */
+const MOST_WAITING = 512
+
 /** The longest usual time between the creation of an id and its acceptance. */
 const LATE_MS = 10_000
 
@@ -37,6 +40,8 @@ export class FreshCalls {
   readonly #monotonicMs: () => number
   readonly #byId = new BriefMap<FreshCall>()
   #low = idAt(0)
+  #waiting = 0
+  #owesRows = false
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs
@@ -46,35 +51,44 @@ export class FreshCalls {
   send(instance: Instance, now: number): boolean {
     const { id, state, attempt, settled, dueAt = 0 } = instance
     const isLeased = !isTerminal(state) && attempt > settled && dueAt > now
-    if (!isLeased || id < this.#low || this.#byId.has(id)) return false
-    this.#add(instance, false)
-    return true
-  }
-
-  /** The same for a due call that is to wait for a slot of this node. Child calls go first, wherever they are. */
-  sendWaiting(instance: Instance, now: number): boolean {
-    const { id, state, attempt, lineage, extras, dueAt = Number.POSITIVE_INFINITY } = instance
-    const isNew = state === 'accepted' && attempt === 0 && lineage.length === 0 && extras === undefined
-    if (!isNew || dueAt > now || id < this.#low || this.#byId.has(id)) return false
-    this.#add(instance, true)
-    return true
+    return isLeased && this.#add(id, instance, false)
   }
 
   /**
-   * The same for a call that this node is about to claim. `dueAt` is the end of the lease. A call whose row in `due` is
-   * just being written keeps it.
+   * True if a due call may wait for a slot of this node without a row in `due`. Then it must report what becomes of it.
+   * Child calls go first, wherever they are, so they may not.
+   */
+  sendWaiting(instance: Instance, now: number): boolean {
+    const { id, tenant, owner, operation, state, attempt, lineage, extras, expiresAt } = instance
+    const { dueAt = Number.POSITIVE_INFINITY } = instance
+    const isNew = state === 'accepted' && attempt === 0 && lineage.length === 0 && extras === undefined
+    if (!isNew || dueAt > now || this.#waiting >= MOST_WAITING) return false
+    // Not the call itself, because its arguments may be large.
+    return this.#add(id, { id, tenant, owner, operation, dueAt, expiresAt }, true)
+  }
+
+  /**
+   * True if this node may claim the call and remove its row in `due`. Then it must report what becomes of it. `dueAt` is
+   * the end of the lease. A call whose row in `due` is just being written keeps it.
    */
   claim(candidate: FreshFields): boolean {
-    if (candidate.id < this.#low || this.#byId.has(candidate.id)) return false
-    this.#add(candidate, false)
+    return this.#add(candidate.id, candidate, false)
+  }
+
+  #add(id: string, instance: FreshFields, waits: boolean): boolean {
+    if (id < this.#low || this.#byId.has(id)) return false
+    this.#byId.set(id, { instance, sinceMs: this.#monotonicMs(), waits, state: 'sending' })
+    if (waits) this.#waiting++
     return true
   }
 
-  #add(instance: FreshFields, waits: boolean): void {
-    this.#byId.set(instance.id, { instance, sinceMs: this.#monotonicMs(), waits, state: 'sending' })
+  #remove(id: string): void {
+    const call = this.#byId.get(id)
+    if (call?.waits) this.#waiting--
+    this.#byId.delete(id)
   }
 
-  /** The same for a call that waits here. Then `claimed`, `unclaimed` or `doubt` follows. False if it no longer waits. */
+  /** True if a call that waits here may be claimed. Then `claimed`, `unclaimed` or `doubt` follows. */
   begin(id: string): boolean {
     const call = this.#byId.get(id)
     if (!call?.waits || call.state !== 'fresh') return false
@@ -82,17 +96,30 @@ export class FreshCalls {
     return true
   }
 
-  /** Such a call was not claimed, because it was changed meanwhile. If it is still open, it gets its row in `due`. */
+  /** A call that waits here could not be claimed as it was. If it is still open, it gets its row in `due` soon. */
   unclaimed(id: string): void {
     const call = this.#byId.get(id)
     if (!call) return
     call.state = 'fresh'
     call.sinceMs = Number.NEGATIVE_INFINITY
+    this.#owesRows = true
+  }
+
+  /** The claim of this call got no answer, and was looked up. If it waited here and was not claimed, it still does. */
+  notFound(id: string): void {
+    const call = this.#byId.get(id)
+    if (call?.waits && call.state === 'doubtful') this.unclaimed(id)
+  }
+
+  /** There are calls that `due` will name at once. */
+  get owesRows(): boolean {
+    return this.#owesRows
   }
 
   claimed(instance: Instance): void {
     const call = this.#byId.get(instance.id)
     if (!call) return
+    if (call.waits) this.#waiting--
     call.instance = instance
     call.waits = false
     call.state = 'fresh'
@@ -103,8 +130,14 @@ export class FreshCalls {
     if (call) call.state = 'fresh'
   }
 
+  /** An earlier try was committed. A call that waits is not in this node's queue, and gets its row in `due`. */
+  acceptedBefore(id: string): void {
+    if (this.#byId.get(id)?.waits) this.unclaimed(id)
+    else this.accepted(id)
+  }
+
   refused(id: string): void {
-    this.#byId.delete(id)
+    this.#remove(id)
   }
 
   doubt(id: string): void {
@@ -126,7 +159,7 @@ export class FreshCalls {
   }
 
   registered(ids: readonly string[]): void {
-    for (const id of ids) if (this.#byId.get(id)?.state !== 'doubtful') this.#byId.delete(id)
+    for (const id of ids) if (this.#byId.get(id)?.state !== 'doubtful') this.#remove(id)
   }
 
   unregistered(ids: readonly string[]): void {
@@ -138,24 +171,33 @@ export class FreshCalls {
 
   /** The call has ended, or its row in `due` is written. */
   done(id: string): void {
-    this.#byId.delete(id)
+    this.#remove(id)
   }
 
   /** Others have taken this node for dead, and have written the rows of its calls. */
   clear(): void {
-    for (const { instance, state } of this.#byId.values()) if (state !== 'sending') this.#byId.delete(instance.id)
+    for (const { instance, state } of this.#byId.values()) if (state !== 'sending') this.#remove(instance.id)
   }
 
-  /** The calls whose rows must be written: they run or are in doubt for long, or their lease or time is over. */
+  /** The calls whose rows must be written: they run for long, or their lease or time is over. */
   due(now: number): string[] {
+    this.#owesRows = false
     const old = this.#monotonicMs() - OLD_MS
     const found: string[] = []
     for (const { instance, sinceMs, waits, state } of this.#byId.values()) {
-      const isLate = !waits || state === 'doubtful'
-      const isOver = (isLate && (instance.dueAt ?? 0) <= now) || instance.expiresAt <= now
-      if ((state === 'fresh' || state === 'doubtful') && (sinceMs < old || isOver)) found.push(instance.id)
+      const isOver = (!waits && (instance.dueAt ?? 0) <= now) || instance.expiresAt <= now
+      if (state === 'fresh' && (sinceMs < old || isOver)) found.push(instance.id)
     }
     return found
+  }
+
+  /** The calls that may turn up. Their rows are written again and again, so not with every claim. */
+  doubtful(now: number): string[] {
+    const old = this.#monotonicMs() - OLD_MS
+    return this.#byId
+      .values()
+      .filter((call) => call.state === 'doubtful' && (call.sinceMs < old || (call.instance.dueAt ?? 0) <= now))
+      .map(({ instance }) => instance.id)
   }
 
   all(): string[] {
@@ -173,17 +215,21 @@ export class FreshCalls {
     const before = this.#monotonicMs() - DOUBT_MS
     let low = idAt(now - LATE_MS)
     for (const { instance, state, sinceMs } of this.#byId.values()) {
-      if (state === 'doubtful' && sinceMs < before) this.#byId.delete(instance.id)
+      if (state === 'doubtful' && sinceMs < before) this.#remove(instance.id)
       else if (instance.id < low) low = instance.id
     }
     if (low > this.#low) this.#low = low
     return this.#low
   }
 
-  counts(): CountedRow[] {
+  /**
+   * For others without the calls that wait here: these get their rows in `due` before the others read this again, and
+   * would count twice.
+   */
+  counts(forOthers: boolean): CountedRow[] {
     const rows = new Map<string, CountedRow>()
     for (const { instance, waits, state } of this.#byId.values()) {
-      if (state === 'sending' || state === 'doubtful') continue
+      if (state === 'sending' || state === 'doubtful' || (waits && forOthers)) continue
       const { tenant, owner, operation } = instance
       const key = JSON.stringify([tenant, owner, operation])
       const row = rows.get(key) ?? { tenant, owner, operation, open: 0, queued: 0 }

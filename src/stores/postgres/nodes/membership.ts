@@ -2,11 +2,12 @@
  * This node among the others on the store: it says that it is alive, follows the database's clock, and looks for nodes
  * that are dead. A node that others took for dead gets a new number.
  */
+import { isTerminal } from '../../../core/call/state.ts'
 import type { JsonValue } from '../../../core/json.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import { changeInPlace, type PlaceParts } from '../calls/in-place.ts'
-import { OPEN } from '../calls/rows.ts'
-import { type Session, statement } from '../connect/session.ts'
+import { decodeCall, OPEN } from '../calls/rows.ts'
+import { type Session, type Statement, statement } from '../connect/session.ts'
 import { listOfGenerations, perGeneration } from '../generations/generations.ts'
 import { encodeArray } from '../sql/arrays.ts'
 import { encodeId } from '../sql/ids.ts'
@@ -58,6 +59,7 @@ export class Membership {
   readonly #beat
   readonly #leave
   readonly #register
+  readonly #registerUnlocked
   readonly #others
   readonly #list
   #number = 0
@@ -82,12 +84,15 @@ export class Membership {
         ARRAY(SELECT node FROM ${nodes} WHERE alive_until < $5 AND node <> $1) AS dead,
         EXISTS (SELECT FROM ${nodes} WHERE alive_until >= $5 AND node <> $1) AS others`)
     this.#leave = statement(`DELETE FROM ${nodes} WHERE node = $1`)
-    this.#register = perGeneration((generation) =>
-      statement(`WITH found AS (
+    const register = (lock: string) =>
+      perGeneration((generation) =>
+        statement(`WITH found AS (
           SELECT c.id, c.operation, c.due_at, c.expires_at, c.attempt, ${dueSource('c')}
-          FROM ${tables.calls(generation)} c WHERE id = ANY ($1::uuid[]) AND state IN (${OPEN}) FOR NO KEY UPDATE
+          FROM ${tables.calls(generation)} c WHERE id = ANY ($1::uuid[]) AND state IN (${OPEN}) ${lock}
         ) ${putDue(tables, generation, 'found')} RETURNING id`),
-    )
+      )
+    this.#register = register('FOR NO KEY UPDATE')
+    this.#registerUnlocked = register('FOR NO KEY UPDATE SKIP LOCKED')
     this.#others = statement(`SELECT counts FROM ${nodes} WHERE node <> $1 AND alive_until >= $2`)
     this.#list = statement(`SELECT node, about, alive_until FROM ${nodes} WHERE alive_until >= $1 ORDER BY node`)
   }
@@ -110,9 +115,10 @@ export class Membership {
   /** Tells the others that this node is here, and looks for dead ones. Timers and tests call it. */
   async beat(): Promise<void> {
     const { writes, fresh, takeover, about, databaseClock, clock, serverTime, generations } = this.#parts
-    await this.registerAll(fresh.due(databaseClock.now()))
+    const at = databaseClock.now()
+    await this.registerAll([...fresh.due(at), ...fresh.doubtful(at)])
     const low = fresh.raiseLow(databaseClock.now())
-    const counts = JSON.stringify(fresh.counts())
+    const counts = JSON.stringify(fresh.counts(true))
     let dead: number[] = []
     await alone(writes, 'beat', async (session) => {
       const now = databaseClock.now()
@@ -132,32 +138,44 @@ export class Membership {
 
   /** Writes the rows in `due` of calls that this node accepted. */
   async registerAll(ids: readonly string[]): Promise<void> {
+    await this.#registerIn(this.#register, ids)
+  }
+
+  /** The same, without waiting for calls that another transaction has locked. These are left as they are. */
+  async registerUnlocked(ids: readonly string[]): Promise<void> {
+    await this.#registerIn(this.#registerUnlocked, ids)
+  }
+
+  async #registerIn(register: (generation: number) => Statement, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const { writes, fresh } = this.#parts
     fresh.registering(ids)
     try {
-      await alone(
-        writes,
-        'register',
-        async (session) => {
-          const calls = [...ids].sort().map((id) => ({ id }))
-          await changeInPlace(session, this.#parts, calls, async (generation, group) => {
-            const list = encodeArray(
-              'uuid',
-              group.map(({ id }) => encodeId(id)),
-            )
-            const { rows } = await session.query<{ id: string }>(this.#register(generation), [list])
-            return new Set(rows.map(({ id }) => id))
-          })
-        },
-        { lanes: ids },
-      )
-      fresh.registered(ids)
+      const locked = await alone(writes, 'register', (session) => this.#registerOn(session, register, ids), {
+        lanes: ids,
+      })
+      fresh.unregistered(locked)
+      fresh.registered(ids.filter((id) => !locked.includes(id)))
       this.#parts.dueChanged()
     } catch (thrown) {
       fresh.unregistered(ids)
       throw thrown
     }
+  }
+
+  /** Returns the open calls that got no row. */
+  async #registerOn(
+    session: Session,
+    register: (generation: number) => Statement,
+    ids: readonly string[],
+  ): Promise<readonly string[]> {
+    const calls = [...ids].sort().map((id) => ({ id }))
+    const standing = await changeInPlace(session, this.#parts, calls, async (generation, group) => {
+      const list = group.map(({ id }) => encodeId(id))
+      const { rows } = await session.query<{ id: string }>(register(generation), [encodeArray('uuid', list)])
+      return new Set(rows.map(({ id }) => id))
+    })
+    return [...standing.values()].filter((row) => !isTerminal(decodeCall(row).state)).map(({ id }) => id)
   }
 
   /** A statement of this node found that it is not there. Safe to call again. */
@@ -169,7 +187,7 @@ export class Membership {
   async freshCounts(session: Session): Promise<readonly CountedRow[]> {
     const { fresh, databaseClock } = this.#parts
     const { rows } = await session.query<{ counts: string }>(this.#others, [this.#number, databaseClock.now()])
-    return [...fresh.counts(), ...rows.flatMap(({ counts }) => JSON.parse(counts) as CountedRow[])]
+    return [...fresh.counts(false), ...rows.flatMap(({ counts }) => JSON.parse(counts) as CountedRow[])]
   }
 
   /** The living nodes, this one included, with what they last told of themselves. */

@@ -16,6 +16,8 @@ export interface Place {
 
 export interface Candidate extends Place {
   due_at: number
+  /** It waits at this node, and was not read from `due`. */
+  waits?: boolean
 }
 
 /** A caller with due calls, in the order in which they became due. */
@@ -130,7 +132,7 @@ export function choose(
 
 /** True if all calls of an operation that were read are used up, and there are more. */
 function isCutOff({ calls, cutOff }: DueCaller): boolean {
-  for (const operation of cutOff) if (!calls.some((call) => call.operation === operation)) return true
+  for (const operation of cutOff) if (!calls.some((call) => call.operation === operation && !call.waits)) return true
   return false
 }
 

@@ -40,9 +40,10 @@ export function createClaim(parts: ClaimParts) {
   let callersSeen = Number.POSITIVE_INFINITY
 
   async function lookAgain(session: Session, names: Buffer, at: number, each: number): Promise<Look> {
+    waitingHere.looking()
     const seen = await lookFor(session, names, at, each)
     callersSeen = seen.callers.length || Number.POSITIVE_INFINITY
-    waitingHere.looked(at, seen.callers)
+    waitingHere.looked(at, seen)
     // Others have written rows for this node's calls if they took it for dead.
     for (const { calls } of seen.callers) for (const { id } of calls) if (waitingHere.remove(id)) fresh.done(id)
     return seen
@@ -53,9 +54,19 @@ export function createClaim(parts: ClaimParts) {
     return Math.min(Math.max(FIRST_READ, Math.ceil(limit / callersSeen) + 1), MOST_READ)
   }
 
+  /** Calls that were taken. If a later statement of their claim fails, the next try hands them out. */
+  let taken: Instance[] = []
+
   async function run(session: Session, claim: Claim): Promise<Claimed> {
     const at = now()
-    const instances = await resolveDoubts(session)
+    taken = taken.filter(({ dueAt = 0 }) => dueAt > at)
+    await resolveDoubts(session, taken)
+    const claimed = await claimInto(taken, session, claim, at)
+    taken = []
+    return claimed
+  }
+
+  async function claimInto(instances: Instance[], session: Session, claim: Claim, at: number): Promise<Claimed> {
     const { names, operations } = namesOf(claim.operations)
     const first = firstRead(claim.limit)
     let seen = claim.onlyChildren
@@ -74,12 +85,12 @@ export function createClaim(parts: ClaimParts) {
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
       if (!seen || round > 0 || waitedFor.length > 0)
         seen = await lookAgain(session, names, at, Math.min(first * 4 ** round, MOST_READ))
-      const callers = merged(seen.callers, waitingHere.callers(operations))
+      const callers = merged(seen.callers, waitingHere.callers(operations, at))
       const chosen = choose(turns, callers, claim.limit - instances.length, budget)
       const taken = await takeAll(session, chosen.calls, at, claim)
       budget.confirm(taken)
       instances.push(...taken)
-      leftAt = chosen.wantsMore ? at : chosen.leftAt
+      leftAt = chosen.wantsMore || fresh.owesRows ? at : chosen.leftAt
       lacking = lackingIn(callers, budget)
       const missed = chosen.calls.length - taken.length
       if (missed > 0) await correct(session, chosen.calls, taken)

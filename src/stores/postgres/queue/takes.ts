@@ -1,4 +1,4 @@
-/** The statements that hand out due calls to this node. `claim.ts` sends them. */
+/** The statements that hand out due calls to this node. `taking.ts` sends them. */
 import { PAST_OF_TAKEN } from '../calls/past.ts'
 import { COLUMN_NAMES, columnsOf, OPEN } from '../calls/rows.ts'
 import { type Statement, statement } from '../connect/session.ts'
@@ -49,7 +49,8 @@ export function createTakes(tables: Tables): Takes {
     statement(`WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = $5 FOR KEY SHARE)
       UPDATE ${tables.calls(generation)} c SET state = 'p', revision = 2, attempt = 1, due_at = $3, mark = $4, node = $5,
         begun_at = $2 FROM me
-      WHERE c.id = ANY ($1::uuid[]) AND c.state = 'a' AND c.revision = 1 AND c.due_at <= $2 AND c.expires_at > $2`),
+      WHERE c.id = ANY (ARRAY(SELECT id FROM ${tables.calls(generation)} WHERE id = ANY ($1::uuid[]) AND state = 'a'
+        AND revision = 1 AND due_at <= $2 AND expires_at > $2 FOR NO KEY UPDATE SKIP LOCKED))`),
   )
   return { begin, remove: takes(true, false), removeKnown: takes(true, true), move: takes(false, false) }
 }

@@ -62,8 +62,9 @@ export function createTaking(parts: TakingParts) {
   const membership = statement(`SELECT FROM ${tables.nodes} WHERE node = $1`)
 
   /** Takes those candidates that are still due. Others may have taken some of them. */
-  async function takeAll(session: Session, places: readonly Place[], at: number, claim: Claim): Promise<Instance[]> {
-    if (places.length === 0) return []
+  async function takeAll(session: Session, chosen: readonly Place[], at: number, claim: Claim): Promise<Instance[]> {
+    if (chosen.length === 0) return []
+    const places = [...new Map(chosen.map((place) => [place.id, place])).values()]
     const sent = { at, leaseMs: claim.leaseMs, node: thisNode(), mark: newMark() }
     const ids = places.map(({ id }) => id)
     const isLive = ({ generation }: Place) => generations.live.includes(generation)
@@ -191,16 +192,16 @@ export function createTaking(parts: TakingParts) {
   /** Claims whose answer was lost. Calls that carry their mark belong to this node. */
   const doubtful: { ids: readonly string[]; mark: number }[] = []
 
-  async function resolveDoubts(session: Session): Promise<Instance[]> {
-    const found: Instance[] = []
+  /** Adds the calls that turn out to be taken. */
+  async function resolveDoubts(session: Session, found: Instance[]): Promise<void> {
     while (doubtful[0]) {
       const { ids, mark } = doubtful[0]
       const rows = [...(await reads.rows(session, ids)).values()]
       const isOurs = (row: CallRow) => row.mark === mark && row.due_at !== null && row.due_at > now()
       found.push(...receive(rows.filter(isOurs).map(takenOf), ids))
+      for (const id of ids) fresh.notFound(id)
       doubtful.shift()
     }
-    return found
   }
 
   return { takeAll, resolveDoubts }

@@ -19,7 +19,7 @@ export interface WaitingHereParts {
   wakeOthers(): void
 }
 
-const MOST = 512
+/** Long beside the wait for a slot of a busy node, and short beside the seconds after which an idle node looks for calls. */
 const WAIT_MS = 250
 /** While no other call was due, calls that wait here are claimed without a look into `due` for this long. */
 const LOOK_EVERY_MS = 100
@@ -34,6 +34,8 @@ export class WaitingHere {
   /** Until when the last look into `due`, which found nothing, counts. */
   #emptyUntil = 0
   #behindOthers = false
+  /** Rows were written into `due` since the last look began. */
+  #changed = false
   #cancelTimer: (() => void) | undefined
   #ended = false
 
@@ -43,7 +45,7 @@ export class WaitingHere {
 
   /** False if calls wait in `due`. A call that waits behind them needs its row, and it is cheapest to write it at once. */
   get takesMore(): boolean {
-    return !this.#behindOthers && this.size < MOST
+    return !this.#behindOthers
   }
 
   get size(): number {
@@ -54,20 +56,28 @@ export class WaitingHere {
   add({ id, operation, tenant, owner, dueAt = 0 }: Instance, generation: number): void {
     const who = { tenant: encodeText(tenant), owner: encodeText(owner) }
     const sinceMs = this.#parts.clock.monotonicMs()
-    this.#byId.set(id, { id, generation, operation: encodeText(operation), ...who, due_at: dueAt, sinceMs })
+    this.#byId.set(id, {
+      id,
+      generation,
+      operation: encodeText(operation),
+      ...who,
+      due_at: dueAt,
+      waits: true,
+      sinceMs,
+    })
     this.#registerLater()
   }
 
-  /** A claim takes it. False if it does not wait here. */
+  /** A claim takes it, or it has ended. False if it does not wait here. */
   remove(id: string): boolean {
     return this.#byId.delete(id)
   }
 
-  /** The waiting calls of these operations, as they would be found in `due`. */
-  callers(operations: ReadonlySet<string>): DueCaller[] {
+  /** The waiting calls of these operations that were due at this time, as they would be found in `due`. */
+  callers(operations: ReadonlySet<string>, at: number): DueCaller[] {
     const callers = new Map<string, DueCaller>()
     for (const call of this.#byId.values()) {
-      if (!operations.has(call.operation)) continue
+      if (!operations.has(call.operation) || call.due_at > at) continue
       const key = keyOf(call)
       const caller = callers.get(key)
       if (caller) caller.calls.push(call)
@@ -76,10 +86,15 @@ export class WaitingHere {
     return [...callers.values()]
   }
 
-  /** A claim has looked into `due`. */
-  looked(at: number, { length }: readonly DueCaller[]): void {
-    this.#behindOthers = length > 0
-    this.#emptyUntil = length > 0 ? 0 : at + LOOK_EVERY_MS
+  /** A claim begins to look into `due`. */
+  looking(): void {
+    this.#changed = false
+  }
+
+  /** It has looked. */
+  looked(at: number, { callers, nextDueAt = Number.POSITIVE_INFINITY }: Look): void {
+    this.#behindOthers = callers.length > 0
+    this.#emptyUntil = this.#behindOthers || this.#changed ? 0 : Math.min(at + LOOK_EVERY_MS, nextDueAt)
   }
 
   /** What the last look into `due` found, which was nothing. `undefined` if a claim has to look again. */
@@ -90,6 +105,7 @@ export class WaitingHere {
 
   /** Rows were written into `due`. */
   dueChanged(): void {
+    this.#changed = true
     this.#emptyUntil = 0
   }
 
@@ -133,6 +149,7 @@ export class WaitingHere {
       await this.#parts.register(ids)
     } catch (thrown) {
       for (const call of calls) this.#byId.set(call.id, call)
+      this.#registerLater()
       throw thrown
     }
   }
