@@ -302,6 +302,8 @@ export interface Claimed {
   instances: readonly Instance[]
   /** When the next call of these operations is due. In the past only if the limit left a due call unclaimed. */
   nextDueAt?: number
+  /** The store has not looked everywhere, and wants to be asked again at this time. */
+  askAgainAt?: number
   /**
    * Operations whose `slots` left due calls unclaimed, each with the number of such calls or a lower number, at least 1.
    * Calls of callers without a share do not count.

@@ -77,8 +77,8 @@ export class Claiming {
       // A call may have been left in the queue because of a slot that was freed meanwhile.
       if (claimed.instances.length === free || (limits.ends !== ends && limits.queued > 0)) this.#again = true
       // Without a free slot the next due time does not matter: a freed slot wakes the loop.
-      if (claimed.nextDueAt !== undefined && free > 0)
-        nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - env.clock.now()))
+      const { nextDueAt = Number.POSITIVE_INFINITY, askAgainAt = Number.POSITIVE_INFINITY } = claimed
+      if (free > 0) nextInMs = Math.min(nextInMs, Math.max(1, Math.min(nextDueAt, askAgainAt) - env.clock.now()))
     } catch (thrown) {
       env.log.error({ err: thrown }, 'could not claim calls; trying again')
     }

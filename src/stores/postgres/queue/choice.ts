@@ -45,10 +45,10 @@ export function merged(some: readonly DueCaller[], more: readonly DueCaller[]): 
   return inOrder([...byKey.values()])
 }
 
-/** Callers join the turns in the order of their first calls. */
+/** Callers join the turns in the order of their first calls, and of their names. */
 export function inOrder(callers: readonly DueCaller[]): DueCaller[] {
   for (const { calls } of callers) calls.sort((a, b) => a.due_at - b.due_at)
-  return callers.toSorted((a, b) => firstDue(a) - firstDue(b))
+  return callers.toSorted((a, b) => firstDue(a) - firstDue(b) || (keyOf(a) < keyOf(b) ? -1 : 1))
 }
 
 function firstDue({ calls }: DueCaller): number {

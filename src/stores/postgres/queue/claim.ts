@@ -69,9 +69,9 @@ export function createClaim(parts: ClaimParts) {
   async function claimInto(instances: Instance[], session: Session, claim: Claim, at: number): Promise<Claimed> {
     const { names, operations } = namesOf(claim.operations)
     const first = firstRead(claim.limit)
-    let seen = claim.onlyChildren
-      ? undefined
-      : (waitingHere.lastLook(at) ?? (await lookAgain(session, names, at, first)))
+    const last = claim.onlyChildren ? undefined : waitingHere.lastLook(operations, at)
+    let seen = last?.seen
+    if (!seen && !claim.onlyChildren) seen = await lookAgain(session, names, at, first)
     // Usually nothing is due. Then this is the only statement of the claim.
     if (seen?.callers.length === 0 && waitingHere.size === 0 && instances.length === 0)
       return { instances, ...optional(seen.nextDueAt) }
@@ -82,9 +82,12 @@ export function createClaim(parts: ClaimParts) {
     const budget = createBudget(claim)
     let leftAt: number | undefined
     let lacking: Claimed['lacking']
+    let askAgainAt = last?.until
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
-      if (!seen || round > 0 || waitedFor.length > 0)
+      if (!seen || round > 0 || waitedFor.length > 0) {
         seen = await lookAgain(session, names, at, Math.min(first * 4 ** round, MOST_READ))
+        askAgainAt = undefined
+      }
       const callers = merged(seen.callers, waitingHere.callers(operations, at))
       const chosen = choose(turns, callers, claim.limit - instances.length, budget)
       const taken = await takeAll(session, chosen.calls, at, claim)
@@ -94,10 +97,17 @@ export function createClaim(parts: ClaimParts) {
       lacking = lackingIn(callers, budget)
       const missed = chosen.calls.length - taken.length
       if (missed > 0) await correct(session, chosen.calls, taken)
-      if (missed === 0 && !chosen.wantsMore) break
+      // Calls that wait here and cannot be taken are no reason to leave others.
+      const looks = askAgainAt !== undefined && taken.length === 0
+      if (missed === 0 && !chosen.wantsMore && !looks) break
     }
     const nextDueAt = leftAt ?? (await nextDue(session, names, at, seen, instances.length > 0 && at + claim.leaseMs))
-    return { instances, ...optional(nextDueAt), ...(lacking && { lacking }) }
+    return {
+      instances,
+      ...optional(nextDueAt),
+      ...(askAgainAt !== undefined && { askAgainAt }),
+      ...(lacking && { lacking }),
+    }
   }
 
   /** `leasedUntil` is when the calls handed out are due again. */

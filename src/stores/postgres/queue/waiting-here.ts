@@ -33,6 +33,7 @@ export class WaitingHere {
   readonly #byId = new BriefMap<Waiting>()
   /** Until when the last look into `due`, which found nothing, counts. */
   #emptyUntil = 0
+  #nextDueAt: number | undefined
   #behindOthers = false
   /** Rows were written into `due` since the last look began. */
   #changed = false
@@ -92,15 +93,21 @@ export class WaitingHere {
   }
 
   /** It has looked. */
-  looked(at: number, { callers, nextDueAt = Number.POSITIVE_INFINITY }: Look): void {
+  looked(at: number, { callers, nextDueAt }: Look): void {
     this.#behindOthers = callers.length > 0
-    this.#emptyUntil = this.#behindOthers || this.#changed ? 0 : Math.min(at + LOOK_EVERY_MS, nextDueAt)
+    this.#nextDueAt = nextDueAt
+    const until = Math.min(at + LOOK_EVERY_MS, nextDueAt ?? Number.POSITIVE_INFINITY)
+    this.#emptyUntil = this.#behindOthers || this.#changed ? 0 : until
   }
 
-  /** What the last look into `due` found, which was nothing. `undefined` if a claim has to look again. */
-  lastLook(at: number): Look | undefined {
-    if (this.size === 0 || at >= this.#emptyUntil) return undefined
-    return { callers: [], nextDueAt: this.#emptyUntil, children: false }
+  /**
+   * What the last look into `due` found, which was nothing, and until when that counts. `undefined` if a claim of these
+   * operations has to look.
+   */
+  lastLook(operations: ReadonlySet<string>, at: number): { seen: Look; until: number } | undefined {
+    const counts = at < this.#emptyUntil && this.#byId.values().some(({ operation }) => operations.has(operation))
+    if (!counts) return undefined
+    return { seen: { callers: [], nextDueAt: this.#nextDueAt, children: false }, until: this.#emptyUntil }
   }
 
   /** Rows were written into `due`. */
