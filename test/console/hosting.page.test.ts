@@ -83,6 +83,8 @@ describeWith(browser, 'the page', () => {
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.locator('.stream-detail .title .status').getByText('Complete').waitFor()
     await page.getByRole('link', { name: 'Runs', exact: true }).click()
+    // The list of streams, which also has this link, is gone then.
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
     await page.getByRole('link', { name: 'v1:Waves.Watch' }).waitFor()
     await page.goto(`${url}/explorer/`)
     await page.getByRole('heading', { name: 'v1:Calculator.Add' }).waitFor()

@@ -52,6 +52,7 @@ export function loadStory(openTwo: OpenTwo): void {
     for (const seen of [all, same]) expect([sumOf(seen, 'calls'), sumOf(seen, 'errors')]).toEqual([calls, errors])
     expect(sumOf(await read(there, 'v1:math.add'), 'calls')).toBe((await counted('v1:math.add')).calls)
     const nodes = all.series.filter(({ name }) => name === 'memoryBytes').map(({ node }) => node)
-    expect(new Set(nodes).size).toBe(2)
+    // After a leap of the clock, one may take the other for dead, which then goes on under a new number.
+    expect(new Set(nodes).size).toBeGreaterThanOrEqual(2)
   })
 }
