@@ -22,6 +22,8 @@ export interface CellShape {
 /** As in src/stores/postgres: connections for writes, and the limits of a batch. */
 const CONNECTIONS = 4
 const FEW = 32
+/** Batches that share what is under way on a node that is alone. */
+const AT_A_TIME = 2
 const MOST = 256
 
 /** Calls that wait for a batch, by the times at which their callers sent them. */
@@ -135,6 +137,8 @@ export class Node {
   readonly #cell: Cell
   readonly process: Process
   #idle = CONNECTIONS
+  /** Calls in the batches that are sent. */
+  #underWay = 0
   readonly #toAccept = new CallQueue()
   readonly #toEnd = new CallQueue()
   /** Accepted calls that have not ended. */
@@ -163,7 +167,8 @@ export class Node {
     while (this.#idle > 0 && !this.isDead) {
       const waiting = this.#older()
       if (!waiting) return
-      const size = Math.min(MOST, Math.max(FEW, Math.ceil(waiting.length / this.#idle)))
+      const pending = this.waiting + this.#underWay
+      const size = Math.min(MOST, Math.max(FEW, Math.ceil(pending / (this.#cell.nodes.length > 1 ? 1 : AT_A_TIME))))
       this.#idle--
       this.#send(waiting.take(size), waiting === this.#toEnd)
     }
@@ -178,11 +183,13 @@ export class Node {
 
   #send(sentUs: number[], ends: boolean): void {
     const { callUs, batchUs } = this.#cell
+    this.#underWay += sentUs.length
     this.process.run(batchUs, () =>
       this.#cell.execute(sentUs.length, () => {
         if (this.isDead) return
         this.process.run((callUs * sentUs.length) / THIRDS, () => {
           this.#idle++
+          this.#underWay -= sentUs.length
           this.open += ends ? -sentUs.length : sentUs.length
           if (ends) this.#cell.finish(sentUs, this)
           else this.#toEnd.add(sentUs)

@@ -39,8 +39,8 @@ export function createClaim(parts: ClaimParts) {
   /** The callers with due calls at the last look. Infinite after none, because many may come at once. */
   let callersSeen = Number.POSITIVE_INFINITY
 
-  async function lookAgain(session: Session, names: Buffer, at: number, each: number): Promise<Look> {
-    waitingHere.looking()
+  async function lookAgain(session: Session, { names, operations }: Names, at: number, each: number): Promise<Look> {
+    waitingHere.looking(operations)
     const seen = await lookFor(session, names, at, each)
     callersSeen = seen.callers.length || Number.POSITIVE_INFINITY
     waitingHere.looked(at, seen)
@@ -55,23 +55,24 @@ export function createClaim(parts: ClaimParts) {
   }
 
   /** Calls that were taken. If a later statement of their claim fails, the next try hands them out. */
-  let taken: Instance[] = []
+  let unreported: Instance[] = []
 
   async function run(session: Session, claim: Claim): Promise<Claimed> {
     const at = now()
-    taken = taken.filter(({ dueAt = 0 }) => dueAt > at)
-    await resolveDoubts(session, taken)
-    const claimed = await claimInto(taken, session, claim, at)
-    taken = []
+    unreported = unreported.filter(({ dueAt = 0 }) => dueAt > at)
+    await resolveDoubts(session, unreported)
+    const claimed = await claimInto(unreported, session, claim, at)
+    unreported = []
     return claimed
   }
 
   async function claimInto(instances: Instance[], session: Session, claim: Claim, at: number): Promise<Claimed> {
-    const { names, operations } = namesOf(claim.operations)
+    const wanted = namesOf(claim.operations)
+    const { names, operations } = wanted
     const first = firstRead(claim.limit)
     const last = claim.onlyChildren ? undefined : waitingHere.lastLook(operations, at)
     let seen = last?.seen
-    if (!seen && !claim.onlyChildren) seen = await lookAgain(session, names, at, first)
+    if (!seen && !claim.onlyChildren) seen = await lookAgain(session, wanted, at, first)
     // Usually nothing is due. Then this is the only statement of the claim.
     if (seen?.callers.length === 0 && waitingHere.size === 0 && instances.length === 0)
       return { instances, ...optional(seen.nextDueAt) }
@@ -85,7 +86,7 @@ export function createClaim(parts: ClaimParts) {
     let askAgainAt = last?.until
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
       if (!seen || round > 0 || waitedFor.length > 0) {
-        seen = await lookAgain(session, names, at, Math.min(first * 4 ** round, MOST_READ))
+        seen = await lookAgain(session, wanted, at, Math.min(first * 4 ** round, MOST_READ))
         askAgainAt = undefined
       }
       const callers = merged(seen.callers, waitingHere.callers(operations, at))
@@ -131,10 +132,17 @@ export function createClaim(parts: ClaimParts) {
   return (claim: Claim): Promise<Claimed> => alone(claims, 'claim', (session) => run(session, claim))
 }
 
+interface Names {
+  of: readonly string[]
+  names: Buffer
+  /** The same set as long as the names are the same. */
+  operations: ReadonlySet<string>
+}
+
 /** Encodes the names of the operations when they change. */
-function createNames() {
-  let last: { of: readonly string[]; names: Buffer; operations: ReadonlySet<string> } | undefined
-  return (of: readonly string[]) => {
+function createNames(): (of: readonly string[]) => Names {
+  let last: Names | undefined
+  return (of) => {
     if (last && last.of.length === of.length && last.of.every((name, at) => name === of[at])) return last
     const encoded = of.map(encodeText)
     last = { of: [...of], names: encodeArray('text', encoded), operations: new Set(encoded) }

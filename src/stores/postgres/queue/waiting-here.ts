@@ -34,6 +34,7 @@ export class WaitingHere {
   /** Until when the last look into `due`, which found nothing, counts. */
   #emptyUntil = 0
   #nextDueAt: number | undefined
+  #lookedFor: ReadonlySet<string> | undefined
   #behindOthers = false
   /** Rows were written into `due` since the last look began. */
   #changed = false
@@ -87,8 +88,9 @@ export class WaitingHere {
     return [...callers.values()]
   }
 
-  /** A claim begins to look into `due`. */
-  looking(): void {
+  /** A claim begins to look into `due` for these operations. */
+  looking(operations: ReadonlySet<string>): void {
+    this.#lookedFor = operations
     this.#changed = false
   }
 
@@ -105,8 +107,8 @@ export class WaitingHere {
    * operations has to look.
    */
   lastLook(operations: ReadonlySet<string>, at: number): { seen: Look; until: number } | undefined {
-    const counts = at < this.#emptyUntil && this.#byId.values().some(({ operation }) => operations.has(operation))
-    if (!counts) return undefined
+    if (at >= this.#emptyUntil || operations !== this.#lookedFor) return undefined
+    if (!this.#byId.values().some(({ operation }) => operations.has(operation))) return undefined
     return { seen: { callers: [], nextDueAt: this.#nextDueAt, children: false }, until: this.#emptyUntil }
   }
 
