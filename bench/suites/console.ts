@@ -1,4 +1,7 @@
-/** Scrolling through 100,000 runs in the console, in Chromium: the longest task of the page, from a trace of the browser. */
+/**
+ * Scrolling through 100,000 runs in the console, in Chromium: the longest task of the page, from a trace of the browser. In
+ * CPU time, because the browser, the server and this process share two cores.
+ */
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { buildConsole } from '../../scripts/console-files.ts'
@@ -20,6 +23,8 @@ interface TraceEvent {
   pid: number
   tid: number
   dur?: number
+  /** The CPU time of the thread. */
+  tdur?: number
   args: { name?: string }
 }
 
@@ -45,17 +50,17 @@ export async function consolePage({ trial, folder, say }: Settings): Promise<Fin
     const longest = Math.max(...tasks)
     const above = tasks.filter((ms) => ms > GOAL_MS).length
     say(
-      `console: the longest task took ${longest.toFixed(1)} ms, ${above} of ${tasks.length} took more than ${GOAL_MS}`,
+      `console: the longest task took ${longest.toFixed(1)} ms of CPU, ${above} of ${tasks.length} took more than ${GOAL_MS}`,
     )
     const contender = `scrolling through ${runs.toLocaleString('en')} runs`
-    const figures = { 'longest task, ms': longest, [`tasks above ${GOAL_MS} ms`]: above, 'frames drawn': frames }
+    const figures = { 'longest task, ms of CPU': longest, [`tasks above ${GOAL_MS} ms`]: above, 'frames drawn': frames }
     return {
       rows: [{ suite: SUITE, contender, figures }],
       goals: [
         {
           suite: SUITE,
           name: contender,
-          goal: `no task above ${GOAL_MS} ms`,
+          goal: `no task above ${GOAL_MS} ms of CPU`,
           measured: `${longest.toFixed(1)} ms`,
           met: longest <= GOAL_MS,
         },
@@ -90,7 +95,7 @@ async function traced(browser: Browser, page: Page, runs: number): Promise<{ tas
   )
   const tasks = traceEvents
     .filter(({ name, pid, tid }) => /RunTask$/.test(name) && isMain.has(`${pid} ${tid}`))
-    .map(({ dur = 0 }) => dur / 1000)
+    .map(({ dur = 0, tdur = dur }) => tdur / 1000)
   if (tasks.length === 0) throw new Error('The trace has no task of the page.')
   return { tasks, frames }
 }
