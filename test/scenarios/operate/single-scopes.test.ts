@@ -133,7 +133,7 @@ const OFFERING: Readonly<Record<string, Wire>> = {
     ),
 }
 
-/** In these protocols every operation is a tool for models, so they offer none of the server's, to nobody. */
+/** In these protocols every operation is a tool for models, so they offer none of the server's own. */
 const CLOSED: Readonly<Record<string, Wire>> = {
   OXP: (of) => post(of, '/tools/call', { tool_id: toolId(of), call_id: 'c', input: of.args }),
   'OXP with a version': (of) => post(of, '/tools/call', { tool_id: `${toolId(of)}@1.0.0`, input: of.args }),

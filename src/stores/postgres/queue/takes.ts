@@ -9,7 +9,7 @@ type TakeIn = (generation: number) => Statement
 
 export interface Takes {
   /**
-   * A call that waits for a slot of this node has no row in `due`, and nobody else takes it. It is taken if it was not
+   * A call that waits for a slot of this node has no row in `due`, so no other node takes it. It is taken if it was not
    * changed since it was accepted. Returns nothing.
    */
   begin: TakeIn

@@ -51,7 +51,7 @@ export function exportStories(newPlace: NewPlace): void {
     expect(lines.split('\n').map((line) => JSON.parse(line).id)).toEqual(await works.ids())
   })
 
-  test('whatever is exported, the lines are those of all pages of the list', { timeout: 60_000 }, async () => {
+  test('the lines of each export are those of all pages of its list', { timeout: 60_000 }, async () => {
     const works = await open({ limits: { openCallsPerCaller: 1_000, queuedCalls: 1_000 } })
     await works.make('ada', 'v1:shop.pay', 510)
     await works.make('bob', 'v1:shop.refuse', 5)
