@@ -240,7 +240,7 @@ describeWith(browser, 'the explorer', () => {
     expect(ran).toEqual(['once double'])
   })
 
-  test('a result that begins below the screen is brought into it', async () => {
+  test('a result below the fold is scrolled into view', async () => {
     const page = await at('v1:tests.once', { text: 'seen' }, 'view=both')
     await page.setViewportSize({ width: 360, height: 640 })
     await run(page).click()

@@ -155,7 +155,8 @@ export class Membership {
         lanes: ids,
       })
       fresh.unregistered(locked)
-      fresh.registered(ids.filter((id) => !locked.includes(id)))
+      const isLocked = new Set(locked)
+      fresh.registered(ids.filter((id) => !isLocked.has(id)))
       this.#parts.dueChanged()
     } catch (thrown) {
       fresh.unregistered(ids)
