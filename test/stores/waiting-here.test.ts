@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { FairTurns } from '../../src/core/fairness/fair-turns.ts'
 import { FreshCalls } from '../../src/stores/postgres/nodes/fresh-calls.ts'
+import { HeldCalls } from '../../src/stores/postgres/nodes/held-calls.ts'
 import { choose, createBudget, merged } from '../../src/stores/postgres/queue/choice.ts'
 import { WaitingHere } from '../../src/stores/postgres/queue/waiting-here.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
@@ -20,38 +21,45 @@ test('a call that waits here comes after calls of its caller that were not read'
   expect(wantsMore).toBe(true)
 })
 
-test('calls that could not be offered to others are offered again', async () => {
+test('calls that could not be given back are given back later, and not started meanwhile', async () => {
   const clock = createManualClock()
+  const held = new HeldCalls()
   const tries: number[] = []
-  const failure = Promise.withResolvers<void>()
-  let answers = [failure.promise]
+  const answers = [Promise.reject(new Error('no database')), Promise.resolve({ applied: true })]
   const waiting = new WaitingHere({
     clock,
     log: undefined,
-    register(ids) {
-      tries.push(ids.length)
-      return answers.pop() ?? Promise.resolve()
+    held,
+    fresh: new FreshCalls(() => clock.monotonicMs()),
+    giveBack(_instance, dueAt) {
+      tries.push(dueAt)
+      return answers.shift() ?? Promise.resolve({ applied: false })
     },
+    queued() {},
+    begun() {},
+    wakeHere() {},
     wakeOthers() {},
   })
-  waiting.add(sampleInstance(clock.now(), { dueAt: clock.now() }), 1)
-  const releasing = waiting.release()
-  // The timer finds nothing, because these calls are just being offered.
-  clock.advance(300)
-  failure.reject(new Error('no database'))
-  await expect(releasing).rejects.toThrow('no database')
-  answers = []
+  const dueAt = clock.now()
+  const instance = sampleInstance(dueAt, { attempt: 1, dueAt: dueAt + 30_000 })
+  held.took(instance, 1, null)
+  waiting.add({ instance, args: '{}', dueAt }, 1)
 
+  await waiting.release()
+  expect(waiting.handOut([instance.id], dueAt, 30_000)).toEqual([])
   clock.advance(300)
+  await Promise.resolve()
 
-  expect(tries).toEqual([1, 1])
+  expect(tries).toEqual([dueAt, dueAt])
+  clock.advance(300)
+  expect(tries).toHaveLength(2)
 })
 
 test('a call in doubt is not offered again with every claim', () => {
   const clock = createManualClock()
   const fresh = new FreshCalls(() => clock.monotonicMs())
   const call = sampleInstance(clock.now(), { dueAt: clock.now(), id: '019b0000-0000-7000-8000-000000000001' })
-  expect(fresh.sendWaiting(call, clock.now())).toBe(true)
+  expect(fresh.sendWaiting(call)).toBe(true)
   fresh.doubt(call.id)
 
   expect(fresh.due(clock.now())).toEqual([])

@@ -192,10 +192,11 @@ export interface AcceptMore {
   over?: string
   records?: readonly RecordChange[]
   /**
-   * This process claims the call as soon as it has a slot. So a store may hide the call from the claims of other
-   * processes for up to a second, but only until this process calls `wakeUps.send`, stops or dies.
+   * This process claims the call as soon as it has a slot, with a lease of this length. So a store may write that claim
+   * in the same commit, for up to a second, and hand out the call later. If this process does not claim it by then,
+   * calls `wakeUps.send`, stops or dies, others can claim it.
    */
-  mayWaitHere?: boolean
+  leaseAheadMs?: number
 }
 
 /** Which caller ran which operation, when, and with which outcome. An entry is kept at least as long as its call. */

@@ -5,6 +5,7 @@
 
 import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'
 import { type State, statesBefore } from '../../core/call/state.ts'
+import { settledUnbegun } from '../../core/call/unbegun.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { PastAttempt } from '../../core/ports/call-list.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
@@ -74,10 +75,6 @@ export function laterChange(instance: Instance, later: Later): Change {
 /** This lease ends before the handler was started. */
 export function unbegun(instance: Instance, dueAt: number): Later {
   return { dueAt, ...settledUnbegun(instance) }
-}
-
-function settledUnbegun({ settled, extras }: Instance): Pick<Change, 'settled' | 'extras'> {
-  return { settled: settled + 1, extras: { ...extras, unbegun: (extras?.unbegun ?? 0) + 1 } }
 }
 
 /** The same change under a later lease of the same node. The attempts claimed since are settled, and started nothing. */

@@ -25,14 +25,14 @@ export class Acceptances {
     this.#limits = limits
   }
 
-  /** Calls `giveRoomBack` unless the call is recorded. See `AcceptMore.mayWaitHere`. */
+  /** Calls `giveRoomBack` unless the call is recorded. See `AcceptMore.leaseAheadMs`. */
   accept(
     instance: Instance,
     giveRoomBack: () => void,
     records?: readonly RecordChange[],
-    mayWaitHere = false,
+    leaseAheadMs?: number,
   ): Promise<Acceptance> {
-    const more = mayWaitHere ? { mayWaitHere, ...(records && { records }) } : records && { records }
+    const more = leaseAheadMs ? { leaseAheadMs, ...(records && { records }) } : records && { records }
     return this.#store.accept(instance, more).then(
       (first) => (first.kind === 'created' ? first : this.#acceptTaken(instance, first, giveRoomBack, records)),
       (thrown) => {

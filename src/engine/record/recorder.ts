@@ -104,7 +104,7 @@ export class Recorder {
       instance,
       () => this.#room.giveBack(admitted, startNow),
       recordsOf(admitted),
-      !startNow && this.#worker.claims,
+      !startNow && this.#worker.claims ? this.#worker.leaseMs : undefined,
     )
     if (watching) accepting.catch(() => watching.stop())
     return accepting.then((acceptance) => {

@@ -4,8 +4,9 @@
  */
 import { hash } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
-import { isTerminal } from '../../core/call/state.ts'
-import type { Store } from '../../core/ports/store.ts'
+import { isTerminal, statesBefore } from '../../core/call/state.ts'
+import { settledUnbegun } from '../../core/call/unbegun.ts'
+import type { Change, Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
 import { AcceptedCalls } from './calls/acceptance.ts'
 import { AdvancedCalls } from './calls/advance.ts'
@@ -38,6 +39,7 @@ import { DueHints } from './operate/due-hints.ts'
 import { nodeOf, tellFacts } from './operate/node-facts.ts'
 import { troublesOf } from './operate/troubles.ts'
 import { NodePeers } from './peers/peers.ts'
+import { BegunHere } from './queue/begun-here.ts'
 import { createClaim } from './queue/claim.ts'
 import { createDueRepair } from './queue/due-repair.ts'
 import { createLeases } from './queue/leases.ts'
@@ -82,10 +84,21 @@ export async function assemble(
   tellFacts(about, readFacts)
   const held = new HeldCalls()
   const queuedHere = new QueuedHere()
+  const begunHere = new BegunHere({
+    clock,
+    log,
+    held,
+    begin: (id, attempt, begunAt) => small.begin(id, attempt, begunAt),
+  })
   const waitingHere = new WaitingHere({
     clock,
     log,
-    register: (ids) => membership.registerAll(ids),
+    held,
+    fresh,
+    giveBack: (instance, dueAt) => advances.advance(givenBack(instance, dueAt)),
+    queued: (instance, args) => queuedHere.add(instance, args),
+    begun: (id) => begunHere.add(id),
+    wakeHere: () => wakeUps.wakeHere(),
     wakeOthers: () => wakeUps.send(),
   })
   const dueChanged = () => waitingHere.dueChanged()
@@ -109,6 +122,7 @@ export async function assemble(
   const watchers = createWatchers(log)
   const changed = (instance: Instance, node: number | null) => {
     watchers.tell(instance)
+    waitingHere.changed(instance)
     remote.changedHere(instance, node)
   }
   const { records, within } = createRecords({ tables, writes, reads: reading, now })
@@ -128,11 +142,13 @@ export async function assemble(
     filters,
     mayWait: () => waitingHere.takesMore,
     now,
-    accepted({ instance, args }, generation, queued) {
-      if (!held.took(instance, generation, null)) {
+    accepted(call, generation, waits) {
+      const { instance, args } = call
+      const isHeld = held.took(instance, generation, null)
+      if (waits) waitingHere.add(call, generation)
+      else if (!isHeld) {
         queuedHere.add(instance, args)
-        if (queued) dueChanged()
-        else waitingHere.add(instance, generation)
+        dueChanged()
       }
       watchers.tell(instance)
     },
@@ -146,8 +162,7 @@ export async function assemble(
     fresh,
     newMark,
     changed(instance, node) {
-      if (isTerminal(instance.state)) waitingHere.remove(instance.id)
-      else dueChanged()
+      if (!isTerminal(instance.state)) dueChanged()
       changed(instance, node)
     },
   })
@@ -198,6 +213,8 @@ export async function assemble(
     reads,
     watchers,
     held,
+    waitsHere: (id) => waitingHere.has(id),
+    changed: (instance) => waitingHere.changed(instance),
     clock,
     log,
     node: () => membership.number,
@@ -217,6 +234,8 @@ export async function assemble(
     await sideLine.listen(channelOf(node))
     nodePeers.renumbered()
     nodeEnds.renumbered()
+    // Others have offered the calls of the old number to all nodes, at the end of their leases.
+    void waitingHere.release()
   }
   const nodes = () => alone(reading, 'nodes', (session) => membership.list(session))
   const links = peers ? new Links({ options: peers, about, nodes, clock, log }) : undefined
@@ -267,14 +286,21 @@ export async function assemble(
     await membership.registerUnlocked(fresh.due(now()))
     return run()
   }
+  /** The row of a call that has just begun here may not say so. */
+  const current = (found: Instance | undefined) => {
+    const settling = found?.state === 'accepted' ? begunHere.settle(found.id) : undefined
+    return found && settling ? settling.then(() => reads.get(found.id)) : found
+  }
   let closing: Promise<void> | undefined
 
   async function close(): Promise<void> {
     filters.end()
-    waitingHere.end()
-    // A call that is being accepted may have to be registered before this node leaves.
+    begunHere.end()
+    // A call that is being accepted may have to be given back or registered before this node leaves.
     await nodePeers.end()
     await writes.idle()
+    waitingHere.end()
+    await waitingHere.release()
     await links?.close()
     await membership.end()
     await lines.close()
@@ -287,9 +313,7 @@ export async function assemble(
     schema: known,
     wakeUps: {
       send() {
-        const failed = (err: unknown) => log?.warn({ err }, 'could not offer waiting calls to others; trying again')
-        const offered = waitingHere.release().catch(failed)
-        void offered.then(() => wakeUps.send())
+        void waitingHere.release().then(() => wakeUps.send())
       },
       receive: (woken) => wakeUps.receive(woken),
     },
@@ -307,13 +331,21 @@ export async function assemble(
         return acceptance.accept(instance, more)
       }),
     alias: (alias) => attempt(() => aliases.add(alias)),
-    get: (id) => attempt(() => reads.get(id)),
-    find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId)),
+    get: (id) => attempt(() => reads.get(id).then(current)),
+    find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId).then(current)),
     claim: (wanted) => attempt(() => registered(() => claim(wanted))),
     extend: (held, leaseMs) => attempt(() => leases.extend(held, leaseMs)),
-    advance: (change) => attempt(() => advances.advance(change)),
+    advance: (change) =>
+      attempt(() => {
+        if (!isTerminal(change.to)) void begunHere.settle(change.id)
+        return advances.advance(change)
+      }),
     answer: (id, answer, failures) => attempt(() => small.answer(id, answer, failures)),
-    progress: (lease, progress) => attempt(() => small.progress(lease, progress)),
+    progress: (lease, progress) =>
+      attempt(() => {
+        void begunHere.settle(lease.id)
+        return small.progress(lease, progress)
+      }),
     tell: (id) => attempt(() => small.tell(id)),
     requestStop: (id) => attempt(() => small.requestStop(id)),
     watch(id, onChange) {
@@ -330,9 +362,15 @@ export async function assemble(
     calls: {
       page: (query) => attempt(() => calls.page(query)),
       count: (query) => attempt(() => calls.count(query)),
-      attempts: (id) => attempt(() => calls.attempts(id)),
+      attempts: (id) => attempt(() => begunHere.settle(id)?.then(() => calls.attempts(id)) ?? calls.attempts(id)),
     },
     peers: links ? { limits: nodePeers.limits, siblings: nodePeers.siblings, pipes: links } : nodePeers,
     close: () => (closing ??= close()),
   }
+}
+
+/** This node ends a claim without having started the handler, and any node may take the call. */
+function givenBack(instance: Instance, dueAt: number): Change {
+  const { id, state, attempt } = instance
+  return { id, from: statesBefore(state), to: state, attempt, dueAt, ...settledUnbegun(instance) }
 }

@@ -80,7 +80,7 @@ describeWith(together(postgresServer, pooler), 'a store in Postgres behind PgBou
 
 /** As the engine accepts a call that finds no slot. */
 function waitingHere(node: Store): Store {
-  return { ...node, accept: (instance, more) => node.accept(instance, { ...more, mayWaitHere: true }) }
+  return { ...node, accept: (instance, more) => node.accept(instance, { ...more, leaseAheadMs: 30_000 }) }
 }
 
 /** Node `a` accepts and changes, node `b` hands out and reads. */

@@ -1,4 +1,4 @@
-/** Calls that wait for a slot of their node have no row in the queue, until they wait for long. */
+/** Calls that wait for a slot of their node are claimed when they are accepted, and given back if they wait for long. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Instance } from '../../../src/core/call/instance.ts'
@@ -13,7 +13,7 @@ import { startLossyProxy } from './lossy-proxy.ts'
 import { createSchema, type Schema } from './schemas.ts'
 
 const CLAIM: Claim = { operations: ['v1:reports.generate@1.0.0'], limit: 10, leaseMs: 30_000 }
-const HERE = { mayWaitHere: true }
+const HERE = { leaseAheadMs: 30_000 }
 /** Longer than a call waits without a row, and than a look into the queue counts. */
 const LONG_MS = 300
 
@@ -55,13 +55,46 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
 
     expect(await rowsIn(schema)).toBe(0)
     expect(await here.openCounts()).toMatchObject({ queued: 1 })
+    expect(await there.get(id)).toMatchObject({ state: 'accepted', attempt: 1, settled: 0 })
     expect(idsOf(await there.claim(CLAIM))).toEqual([])
     const { instances } = await here.claim(CLAIM)
 
-    expect(instances).toMatchObject([{ id, attempt: 1, state: 'pending', revision: 2 }])
-    expect(await here.get(id)).toMatchObject({ attempt: 1, state: 'pending', revision: 2 })
+    expect(instances).toMatchObject([{ id, attempt: 1, state: 'pending', args: { month: '2026-01' } }])
     expect(await rowsIn(schema)).toBe(0)
     expect(await here.openCounts()).toMatchObject({ queued: 0 })
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+  })
+
+  test('its end says when it began, and so does its row if it runs for long', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const [short, long] = [await acceptHere(here, clock), await acceptHere(here, clock)]
+    clock.advance(40)
+    const begunAt = clock.now()
+    expect(idsOf(await here.claim(CLAIM))).toEqual([short, long])
+
+    await here.advance({ ...ending(short, clock), attempt: 1 })
+    expect(await there.calls.attempts(short)).toEqual({ past: [], startedAt: begunAt })
+    expect(await there.get(long)).toMatchObject({ state: 'accepted' })
+    clock.advance(100)
+    clock.advance(100)
+    await expect.poll(() => there.get(long)).toMatchObject({ state: 'pending', attempt: 1, revision: 2 })
+
+    expect(await there.calls.attempts(long)).toEqual({ past: [], startedAt: begunAt })
+    expect(await here.advance({ ...ending(long, clock), attempt: 1 })).toMatchObject({ applied: true })
+    expect(await there.calls.attempts(long)).toEqual({ past: [], startedAt: begunAt })
+  })
+
+  test('its node says that it runs as soon as it does', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    const { requestId, tenant, owner, id } = sampleInstance(clock.now(), { dueAt: clock.now() })
+    await here.accept(sampleInstance(clock.now(), { id, requestId, tenant, owner, dueAt: clock.now() }), HERE)
+    expect(await here.get(id)).toMatchObject({ state: 'accepted' })
+    await here.claim(CLAIM)
+
+    expect(await here.find(tenant, owner, requestId)).toMatchObject({ state: 'pending', attempt: 1 })
+    expect(await here.get(id)).toMatchObject({ state: 'pending', attempt: 1 })
   })
 
   test('a call that is not due waits for its time in the queue', async () => {
@@ -83,8 +116,11 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     clock.advance(LONG_MS)
     await told
 
-    expect(idsOf(await there.claim(CLAIM))).toEqual([id])
+    expect(await here.openCounts()).toMatchObject({ queued: 1 })
+    const { instances } = await there.claim(CLAIM)
+    expect(instances).toMatchObject([{ id, state: 'pending', attempt: 2, settled: 1, extras: { unbegun: 1 } }])
     expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    expect(await there.calls.attempts(id)).toEqual({ past: [], startedAt: clock.now() })
   })
 
   test('a node that stops offers its calls at once', async () => {
@@ -104,12 +140,10 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     const { clock, here, there } = await openTwo(schema)
     const id = await acceptHere(here, clock)
 
-    // The node does not know that it is taken for dead.
     const [first] = (await there.nodes?.()) ?? []
     await there.nodeEnds?.ended(first?.node as number)
 
-    expect(idsOf(await there.claim(CLAIM))).toEqual([id])
-    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    expect((await there.claim(CLAIM)).instances).toMatchObject([{ id, attempt: 2, settled: 0 }])
   })
 
   test('a node that was taken for dead claims its own calls once, under its new number', async () => {
@@ -125,7 +159,7 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     expect(await here.nodes?.()).toHaveLength(2)
   })
 
-  test('a node that was taken for dead begins nothing without being counted again', async () => {
+  test('a node that was taken for dead cannot end a call that another has claimed since', async () => {
     await using schema = createSchema(server)
     const { clock, here, there } = await openTwo(schema)
     const [first] = (await there.nodes?.()) ?? []
@@ -133,24 +167,52 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     expect(idsOf(await here.claim(CLAIM))).toEqual([])
     const id = await acceptHere(here, clock)
     await there.nodeEnds?.ended(first?.node as number)
+    expect((await there.claim(CLAIM)).instances).toMatchObject([{ id, attempt: 2 }])
 
-    expect(idsOf(await here.claim(CLAIM))).toEqual([id])
-    expect(await here.nodes?.()).toHaveLength(2)
+    expect((await here.claim(CLAIM)).instances).toMatchObject([{ id, attempt: 1 }])
+
+    expect(await here.advance({ ...ending(id, clock), attempt: 1 })).toMatchObject({ applied: false })
+    expect(await there.advance({ ...ending(id, clock), attempt: 2 })).toMatchObject({ applied: true })
   })
 
-  test('a call that was stopped or ended meanwhile is not begun as if nothing had happened', async () => {
+  test('a call that is to stop is handed out without a slot', async () => {
     await using schema = createSchema(server)
     const { clock, here, there } = await openTwo(schema)
-    const stopped = await acceptHere(here, clock)
-    const ended = await acceptHere(here, clock)
-    await there.requestStop(stopped)
-    await there.advance(ending(ended, clock))
+    for (const store of [here, there]) {
+      const id = await acceptHere(here, clock)
+      const told = woken(here)
+      await store.requestStop(id)
+      await told
 
-    const claimed = [...(await here.claim(CLAIM)).instances, ...(await here.claim(CLAIM)).instances]
+      const { instances } = await here.claim({ ...CLAIM, onlyChildren: true })
 
-    expect(claimed).toMatchObject([{ id: stopped, attempt: 1, stopRequested: true }])
-    expect(await here.get(ended)).toMatchObject({ state: 'complete', attempt: 0 })
+      expect(instances).toMatchObject([{ id, attempt: 1, stopRequested: true }])
+    }
+  })
+
+  test('a call that another node has ended is not begun', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const id = await acceptHere(here, clock)
+    await there.advance(ending(id, clock))
+    await expect.poll(() => here.openCounts()).toMatchObject({ queued: 0 })
+
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
     expect(await rowsIn(schema)).toBe(0)
+  })
+
+  test('a call whose lease is nearly over is given back and not begun', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const dueAt = clock.now() - 100
+    const call = sampleInstance(clock.now(), { dueAt })
+    await here.accept(call, { leaseAheadMs: 150 })
+    const short = { ...CLAIM, leaseMs: 150 }
+
+    expect(idsOf(await here.claim(short))).toEqual([])
+    await expect.poll(() => rowsIn(schema)).toBe(1)
+
+    expect((await there.claim(short)).instances).toMatchObject([{ id: call.id, attempt: 2, settled: 1 }])
   })
 
   test('calls that wait here and calls in the queue are handed out in the order in which they became due', async () => {
@@ -271,36 +333,15 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     expect(await rowsIn(schema)).toBe(1_500 - 512)
   })
 
-  test('a call that another transaction has locked holds up no other', async () => {
-    await using schema = createSchema(server)
-    const { clock, here } = await openTwo(schema)
-    expect(idsOf(await here.claim(CLAIM))).toEqual([])
-    const [locked, other] = [await acceptHere(here, clock), await acceptHere(here, clock)]
-    const holder = new pg.Client({ connectionString: server.url })
-    await holder.connect()
-    await holder.query('BEGIN')
-    await holder.query(`SELECT FROM ${schema.name}.calls_1 WHERE id = $1 FOR UPDATE`, [locked])
-
-    expect(idsOf(await here.claim(CLAIM))).toEqual([other])
-    const next = await acceptHere(here, clock)
-    expect(idsOf(await here.claim(CLAIM))).toEqual([next])
-    await holder.query('ROLLBACK')
-    await holder.end()
-
-    expect(idsOf(await here.claim(CLAIM))).toEqual([locked])
-  })
-
   test('a call that a claim has taken is handed out, although a later statement of the claim fails', async () => {
     await using schema = createSchema(server)
     const { clock, here, there } = await openTwo(schema)
-    expect(idsOf(await here.claim(CLAIM))).toEqual([])
-    const [ended, open] = [await acceptHere(here, clock), await acceptHere(here, clock)]
-    await there.advance(ending(ended, clock))
+    const [open, inQueue] = [await acceptHere(here, clock), await accept(there, clock)]
     const holder = new pg.Client({ connectionString: server.url })
     await holder.connect()
     await holder.query('BEGIN')
-    // The claim takes one call, misses the other, and then waits for the queue.
-    await holder.query(`LOCK TABLE ${schema.name}.due IN ACCESS EXCLUSIVE MODE`)
+    // The claim takes one call, and then waits for the row of the other.
+    await holder.query(`SELECT FROM ${schema.name}.due FOR UPDATE`)
     const claiming = here.claim(CLAIM)
     const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE application_name = 'callplane' AND wait_event_type = 'Lock'`
@@ -308,7 +349,7 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     await holder.query('ROLLBACK')
     await holder.end()
 
-    expect(idsOf(await claiming)).toEqual([open])
+    expect(idsOf(await claiming)).toEqual([open, inQueue])
   })
 
   test('a call that has ended here no longer waits here', async () => {
@@ -334,9 +375,29 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     }
     expect(await server.query(`SELECT FROM ${schema.name}.calls_kept WHERE id = '${id}'`)).toHaveLength(1)
 
-    const { instances, nextDueAt } = await here.claim(CLAIM)
-    expect(instances).toEqual([])
-    expect(nextDueAt).toBe(here.now())
     expect(idsOf(await here.claim(CLAIM))).toEqual([id])
+    expect(await here.get(id)).toMatchObject({ state: 'pending' })
+    expect(await here.advance({ ...ending(id, clock), attempt: 1 })).toMatchObject({ applied: true })
+  })
+
+  test('large arguments are not kept in memory', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    const args = { text: 'x'.repeat(3_000) }
+
+    await here.accept(sampleInstance(clock.now(), { dueAt: clock.now(), args }), HERE)
+
+    expect(await rowsIn(schema)).toBe(1)
+    expect((await here.claim(CLAIM)).instances).toMatchObject([{ attempt: 1, args }])
+  })
+
+  test('a node that closes gives back its calls', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const id = await acceptHere(here, clock)
+
+    await here.close()
+
+    expect((await there.claim(CLAIM)).instances).toMatchObject([{ id, settled: 1 }])
   })
 })

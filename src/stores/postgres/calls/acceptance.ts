@@ -16,15 +16,16 @@ import { encodeArray } from '../sql/arrays.ts'
 import { batchValues } from '../sql/batch-columns.ts'
 import type { Tables } from '../tables.ts'
 import type { Batches, Item, Shape } from '../writes/batches.ts'
-import { type Encoded, encodeCall, isUsual } from './accepted-columns.ts'
+import { type Encoded, encodeCall, type InsertKind, isUsual } from './accepted-columns.ts'
 import type { Callers } from './callers.ts'
-import { createInserts, currentOf, type Insert, type InsertKind, type Inserts } from './inserts.ts'
+import { createInserts, currentOf, type Insert, type Inserts } from './inserts.ts'
 import type { CallReads } from './reads.ts'
 import { YieldedIds } from './yielded-ids.ts'
 
 const CREATED: Created = { kind: 'created' }
 const RECORDS_DIFFER: Acceptance = { kind: 'records-differ' }
 const MOST = 256
+const MAX_WAITING_CHARACTERS = 2_048
 
 export interface AcceptanceParts {
   tables: Tables
@@ -42,8 +43,8 @@ export interface AcceptanceParts {
   /** More calls may wait for slots of this node. */
   mayWait(): boolean
   now(): number
-  /** After the commit. `queued`: the call has a row in `due`. */
-  accepted(call: Encoded, generation: number, queued: boolean): void
+  /** After the commit. `waits`: the call waits for a slot of this node. */
+  accepted(call: Encoded, generation: number, waits: boolean): void
 }
 
 type AcceptItem = Item<Encoded, Acceptance>
@@ -82,8 +83,10 @@ export class AcceptedCalls {
       const terms = { lanes, bytes: call.args.length }
       if (!isUsual(instance)) return writes.add(this.#rare.shape, call, terms)
       // A call that is refused at once is not in doubt.
-      const { shape } = writes.refusal ? this.#queued : this.#kindOf(instance, more?.mayWaitHere === true)
-      return writes.add(shape, call, terms)
+      if (writes.refusal) return writes.add(this.#queued.shape, call, terms)
+      if (this.#parts.fresh.send(instance, this.#parts.now())) return writes.add(this.#fresh.shape, call, terms)
+      const ahead = more?.leaseAheadMs === undefined ? undefined : this.#claimedAhead(call, more.leaseAheadMs)
+      return writes.add((ahead ? this.#waiting : this.#queued).shape, ahead ?? call, terms)
     }
     const shape: Shape<Encoded, Acceptance> = {
       key: `accept with more ${instance.id}`,
@@ -95,10 +98,18 @@ export class AcceptedCalls {
     return writes.add(shape, call, { lanes: [...new Set([...lanes, ...over, ...recordLanes])] })
   }
 
-  #kindOf(instance: Instance, mayWaitHere: boolean): Kind {
+  /**
+   * A due call that waits for a slot of this node, as this node claims it. `undefined` if it has to wait in `due`: child
+   * calls go first, wherever they are, and large arguments are not kept in memory.
+   */
+  #claimedAhead(call: Encoded, leaseMs: number): Encoded | undefined {
     const { fresh, now, mayWait } = this.#parts
-    if (fresh.send(instance, now())) return this.#fresh
-    return mayWaitHere && mayWait() && fresh.sendWaiting(instance, now()) ? this.#waiting : this.#queued
+    const { state, attempt, lineage, extras, dueAt } = call.instance
+    const isNew = state === 'accepted' && attempt === 0 && lineage.length === 0 && extras === undefined
+    if (!isNew || dueAt === undefined || dueAt > now() || dueAt + leaseMs <= now()) return undefined
+    if (call.args.length > MAX_WAITING_CHARACTERS || !mayWait()) return undefined
+    const instance = { ...call.instance, attempt: 1, dueAt: dueAt + leaseMs }
+    return fresh.sendWaiting(instance) ? { ...call, instance, dueAt } : undefined
   }
 
   #kind(kind: InsertKind): Kind {
@@ -136,15 +147,21 @@ export class AcceptedCalls {
     for (const item of refused) taken.push(await this.#takenBy(session, item))
     refused.forEach((item, at) => {
       const result = taken[at] as Acceptance | Fault
-      if (patient.fresh) this.#tellFresh(item.value.instance.id, result)
+      if (patient.fresh) this.#tellFresh(item.value, result, patient)
       settle(item, result)
     })
   }
 
-  #tellFresh(id: string, result: Acceptance | Fault): void {
-    const { fresh } = this.#parts
-    if (!(result instanceof Fault) && result.kind === 'created') fresh.acceptedBefore(id)
-    else fresh.refused(id)
+  #tellFresh(call: Encoded, result: Acceptance | Fault, { generation, waits }: Insert): void {
+    const { accepted, fresh } = this.#parts
+    const { id } = call.instance
+    if (result instanceof Fault || result.kind !== 'created') {
+      fresh.refused(id)
+      return
+    }
+    // An earlier try was committed, maybe in an older generation. The call is found there all the same.
+    fresh.accepted(id)
+    if (waits) accepted(call, generation, waits)
   }
 
   /**
@@ -200,10 +217,10 @@ export class AcceptedCalls {
   }
 
   /** Returns the calls that were not created: none. */
-  #created(items: readonly AcceptItem[], { generation, fresh: isFresh }: Insert): AcceptItem[] {
+  #created(items: readonly AcceptItem[], { generation, fresh: isFresh, waits }: Insert): AcceptItem[] {
     const { accepted, fresh } = this.#parts
     for (const item of items) {
-      accepted(item.value, generation, !isFresh)
+      accepted(item.value, generation, waits)
       if (isFresh) fresh.accepted(item.value.instance.id)
       item.done(CREATED)
     }
@@ -250,7 +267,7 @@ export class AcceptedCalls {
       if (over === undefined && !(await this.#parts.records.apply(session, records))) return refuse(RECORDS_DIFFER)
       return { commit: true, value: CREATED }
     })
-    if (decided === CREATED) this.#parts.accepted(item.value, generation, true)
+    if (decided === CREATED) this.#parts.accepted(item.value, generation, false)
     settle(item, await this.#keptIn(session, decided, over))
   }
 

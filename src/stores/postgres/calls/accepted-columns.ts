@@ -23,6 +23,8 @@ export interface Encoded {
   keyHash: string | undefined
   args: string
   fixed: string | null
+  /** When it became due, if this node claims it in the commit that accepts it. */
+  dueAt?: number
 }
 
 /** Throws if a field is not JSON. */
@@ -88,18 +90,24 @@ export const ALWAYS_COLUMNS: readonly Column[] = [
   later('due_at', ({ dueAt }) => dueAt),
 ]
 
+/**
+ * `fresh`: this node starts the call at once, and it gets no row in `due`. `waiting`: the same for a new call that waits
+ * for a slot of this node. `queued`: a new call that any node may take. `rare`: a call with a history.
+ */
+export type InsertKind = 'fresh' | 'waiting' | 'queued' | 'rare'
+
 /** A column with a value that most new calls have, as it is in a statement. */
 export interface UsualColumn extends Column {
   usual: string
-  /** The same for a call that its node starts at once. Default: `usual`. */
-  begun?: string
+  /** The same for a call that this node claims at once. Default: `usual`. */
+  fresh?: string
+  waiting?: string
 }
 
 /** Columns that are sent together if a call of a batch needs one of them. */
 export interface OptionalColumns {
   columns: readonly UsualColumn[]
-  /** `begun`: the node that accepts the call starts it at once. */
-  isUsual(call: Encoded, begun: boolean): boolean
+  isUsual(call: Encoded, kind: InsertKind): boolean
 }
 
 export const OPTIONAL_COLUMNS: readonly OptionalColumns[] = [
@@ -126,15 +134,24 @@ export const OPTIONAL_COLUMNS: readonly OptionalColumns[] = [
         name: 'state',
         type: 'text',
         usual: quoted('accepted'),
-        begun: quoted('pending'),
+        fresh: quoted('pending'),
         read: stateOf,
         from: (letter) => `${letter}::"char"`,
       },
-      { name: 'attempt', type: 'int4', usual: '0', begun: '1', read: ({ instance }) => instance.attempt },
+      {
+        name: 'attempt',
+        type: 'int4',
+        usual: '0',
+        fresh: '1',
+        waiting: '1',
+        read: ({ instance }) => instance.attempt,
+      },
       { name: 'child', type: 'bool', usual: 'false', read: ({ instance }) => instance.lineage.length > 0 },
     ],
-    isUsual: ({ instance: { state, attempt, lineage } }, begun) =>
-      state === (begun ? 'pending' : 'accepted') && attempt === (begun ? 1 : 0) && lineage.length === 0,
+    isUsual: ({ instance: { state, attempt, lineage } }, kind) =>
+      state === (kind === 'fresh' ? 'pending' : 'accepted') &&
+      attempt === (kind === 'queued' ? 0 : 1) &&
+      lineage.length === 0,
   },
 ]
 

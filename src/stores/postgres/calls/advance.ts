@@ -15,7 +15,7 @@ import type { Batches, Item, Shape } from '../writes/batches.ts'
 import { changeInPlace } from './in-place.ts'
 import type { CallReads } from './reads.ts'
 import { type CallRow, decodeCall, letterOf } from './rows.ts'
-import { AGREEMENTS, columnsIn, type Marked, type Update, updateOf } from './updates.ts'
+import { AGREEMENTS, columnsIn, type Marked, type Update, type UpdateTerms, updateOf } from './updates.ts'
 
 const MOST = 256
 
@@ -36,6 +36,7 @@ export interface AdvanceParts {
 /** Bits of a shape, beside those of the columns. */
 const KNOWN = 1 << 20
 const FRESH = 1 << 21
+const BEGUN = 1 << 22
 
 type UpdateIn = (generation: number) => Update
 
@@ -76,23 +77,24 @@ export class AdvancedCalls {
 
   #shapeOf({ change, held, fresh }: Marked): AdvanceShape {
     const { to, from } = change
-    const columns = columnsIn(change) | (held ? KNOWN : 0) | (fresh ? FRESH : 0)
+    const begun = held?.begunAt !== undefined
+    const columns = columnsIn(change) | (held ? KNOWN : 0) | (fresh ? FRESH : 0) | (begun ? BEGUN : 0)
     const last = this.#last
     if (last && last.columns === columns && last.to === to && last.from === from) return last.shape
     const key = `advance ${to} ${from.map(letterOf).join('')} ${columns}`
-    const shape = this.#shapes.get(key) ?? this.#newShape(key, change, held !== undefined, fresh)
+    const shape = this.#shapes.get(key) ?? this.#newShape(key, change, { known: held !== undefined, fresh, begun })
     this.#shapes.set(key, shape)
     this.#last = { to, from, columns, shape }
     return shape
   }
 
-  #newShape(key: string, change: Change, known: boolean, fresh: boolean): AdvanceShape {
+  #newShape(key: string, change: Change, ending: Omit<UpdateTerms, 'agreed'>): AdvanceShape {
     const { tables } = this.#parts
-    const terms = { known: false, fresh: false, agreed: 0 }
+    const terms = { known: false, fresh: false, begun: false, agreed: 0 }
     const updateIn = perGeneration((generation) => updateOf(tables, generation, change, terms))
     const endsFor = (agreed: number) =>
-      perGeneration((generation) => updateOf(tables, generation, change, { known: true, fresh, agreed }))
-    const ends = known ? Array.from({ length: AGREEMENTS }, (_, agreed) => endsFor(agreed)) : undefined
+      perGeneration((generation) => updateOf(tables, generation, change, { ...ending, agreed }))
+    const ends = ending.known ? Array.from({ length: AGREEMENTS }, (_, agreed) => endsFor(agreed)) : undefined
     return {
       key,
       most: MOST,

@@ -4,14 +4,16 @@ import { type Generations, perList } from '../generations/generations.ts'
 import type { KeyFilters } from '../generations/key-filters.ts'
 import { agreedGroups, batchSource } from '../sql/batch-columns.ts'
 import { dueSource, putDue, type Tables } from '../tables.ts'
-import { ALWAYS_COLUMNS, type Column, type Encoded, OPTIONAL_COLUMNS, RARE_COLUMNS } from './accepted-columns.ts'
+import {
+  ALWAYS_COLUMNS,
+  type Column,
+  type Encoded,
+  type InsertKind,
+  OPTIONAL_COLUMNS,
+  RARE_COLUMNS,
+  type UsualColumn,
+} from './accepted-columns.ts'
 import { OPEN } from './rows.ts'
-
-/**
- * `fresh`: this node starts the call at once, and it gets no row in `due`. `waiting`: the same for a new call that waits
- * for a slot of this node. `queued`: a new call that any node may take. `rare`: a call with a history.
- */
-export type InsertKind = 'fresh' | 'waiting' | 'queued' | 'rare'
 
 export interface Insert extends Statement {
   columns: readonly Column[]
@@ -21,6 +23,7 @@ export interface Insert extends Statement {
   generation: number
   /** It inserts nothing if this node is taken for dead. */
   fresh: boolean
+  waits: boolean
 }
 
 export interface Inserts {
@@ -62,7 +65,7 @@ export function createInserts(
 function unusualIn(calls: readonly Encoded[], kind: InsertKind): number {
   let unusual = 0
   OPTIONAL_COLUMNS.forEach(({ isUsual }, group) => {
-    if (kind === 'rare' || !calls.every((call) => isUsual(call, kind === 'fresh'))) unusual |= 1 << group
+    if (kind === 'rare' || !calls.every((call) => isUsual(call, kind))) unusual |= 1 << group
   })
   return unusual
 }
@@ -96,16 +99,12 @@ function insertsOf(
   { unusual, agreed, without }: { unusual: number; agreed: number; without: readonly number[] },
 ): Inserts {
   const generation = generations.current
-  const begun = kind === 'fresh'
-  const fresh = begun || kind === 'waiting'
+  const fresh = kind === 'fresh' || kind === 'waiting'
   const columns: Column[] = [...ALWAYS_COLUMNS]
   const literals: { name: string; usual: string }[] = []
   OPTIONAL_COLUMNS.forEach((group, at) => {
     if (unusual & (1 << at)) columns.push(...group.columns)
-    else
-      literals.push(
-        ...group.columns.map(({ name, usual, ...more }) => ({ name, usual: (begun && more.begun) || usual })),
-      )
+    else literals.push(...group.columns.map((column) => ({ name: column.name, usual: usualIn(column, kind) })))
   })
   if (kind === 'rare') columns.push(...RARE_COLUMNS)
   else literals.push(...RARE_COLUMNS)
@@ -123,7 +122,14 @@ function insertsOf(
   const where = `WHERE ${isNew(tables, generations, arrays, without)}`
   const head = `INSERT INTO ${tables.calls(generation)} AS c (${into.join(', ')}) SELECT ${select.join(', ')}
     FROM ${source.rows}`
-  const make = (text: string): Insert => ({ ...statement(text), columns, agreed, generation, fresh })
+  const make = (text: string): Insert => ({
+    ...statement(text),
+    columns,
+    agreed,
+    generation,
+    fresh,
+    waits: kind === 'waiting',
+  })
   if (fresh) {
     // The lock keeps others from taking over this node's calls until these are committed, and can be seen.
     const text = `WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = ${node} FOR KEY SHARE)
@@ -141,4 +147,9 @@ function insertsOf(
       `WITH new AS (${head} ${where} ON CONFLICT DO NOTHING ${returned}), queued AS (${queued}) SELECT id FROM new`,
     ),
   }
+}
+
+function usualIn({ usual, fresh = usual, waiting = usual }: UsualColumn, kind: InsertKind): string {
+  if (kind === 'fresh') return fresh
+  return kind === 'waiting' ? waiting : usual
 }

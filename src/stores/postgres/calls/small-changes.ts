@@ -1,4 +1,4 @@
-/** Changes that leave the state as it is: progress, a mark that a caller was told, a stop request, an answer. */
+/** Changes beside those of the engine's transitions: progress, a mark that a caller was told, a stop request, an answer. */
 import type { Instance, Progress } from '../../../core/call/instance.ts'
 import type { JsonValue } from '../../../core/json.ts'
 import type { Advanced, Lease } from '../../../core/ports/store.ts'
@@ -32,6 +32,10 @@ interface Reported extends Lease {
   text: string
 }
 
+interface Begun extends Lease {
+  begunAt: number
+}
+
 interface Answer {
   id: string
   text: string
@@ -44,6 +48,7 @@ type Columns<V> = readonly (readonly [name: string, type: ElementType, read: (va
 export class SmallChanges {
   readonly #parts: SmallChangeParts
   readonly #progress: Shape<Reported, void>
+  readonly #begin: Shape<Begun, void>
   readonly #tell: Shape<{ id: string }, Instance | undefined>
   readonly #stop: Shape<{ id: string }, void>
   readonly #answer: Shape<Answer, Advanced>
@@ -71,6 +76,17 @@ export class SmallChanges {
     const progress = change(reported, 'progress = u.progress', 'c.attempt = u.attempt')
     this.#progress = shapeOf('progress', async (session, items) => {
       await this.#update(session, items, reported, progress)
+      for (const item of items) item.done()
+    })
+
+    const begun: Columns<Begun> = [
+      id(),
+      ['attempt', 'int4', ({ attempt }) => attempt],
+      ['begun_at', 'int8', ({ begunAt }) => begunAt],
+    ]
+    const begin = change(begun, `state = 'p', begun_at = u.begun_at`, `c.attempt = u.attempt AND c.state = 'a'`)
+    this.#begin = shapeOf('begin', async (session, items) => {
+      await this.#update(session, items, begun, begin)
       for (const item of items) item.done()
     })
 
@@ -116,6 +132,11 @@ export class SmallChanges {
 
   progress({ id, attempt }: Lease, progress: Progress): Promise<void> {
     return this.#add(this.#progress, { id, attempt, text: JSON.stringify(progress) })
+  }
+
+  /** A call that this node has claimed in the commit of its acceptance has begun. */
+  begin(id: string, attempt: number, begunAt: number): Promise<void> {
+    return this.#add(this.#begin, { id, attempt, begunAt })
   }
 
   tell(id: string): Promise<Instance | undefined> {

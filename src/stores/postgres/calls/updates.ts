@@ -87,6 +87,8 @@ export interface UpdateTerms {
   /** This node knows the calls that it ends. */
   known: boolean
   fresh: boolean
+  /** The rows of the calls do not say yet when this node began them. */
+  begun: boolean
   /** The groups of columns that are sent as single values. */
   agreed: number
 }
@@ -95,7 +97,7 @@ export function updateOf(
   tables: Tables,
   generation: number,
   change: Change,
-  { known, fresh, agreed }: UpdateTerms,
+  { known, fresh, begun, agreed }: UpdateTerms,
 ): Update {
   const { to, from, attempt, untold, waiting, releaseKey } = change
   const ends = isTerminal(to)
@@ -125,6 +127,8 @@ export function updateOf(
     columns.push({ name: `untold_${name}`, type, read: (marked) => marked.change.untold?.[field] ?? null })
     set.push(`${name} = CASE WHEN c.told THEN u.${name} ELSE u.untold_${name} END`)
   }
+  const tellsStart = begun && change.settled === undefined
+  if (tellsStart) columns.push({ name: 'begun_at', type: 'int8', read: ({ held }) => held?.begunAt ?? null })
   if (change.dueAt === undefined) set.push('due_at = NULL')
   // The attempt is over, and the next one has a start of its own.
   if (change.settled !== undefined) set.push('begun_at = NULL')
@@ -140,6 +144,8 @@ export function updateOf(
     set.push(`sweep_at = least(c.sweep_at, ${keepUntilIn(change)})`)
   const source = batchSource(columns, agreed)
   set.push(...sent.map((name) => `${name} = ${source.valueOf(name)}`))
+  // The start may have been written since this change was made.
+  if (tellsStart) set.push(`begun_at = coalesce(${source.valueOf('begun_at')}, c.begun_at)`)
   const fenced = known || attempt !== undefined ? ` AND c.${fence} = ${source.valueOf(fence)}` : ''
   const where = `WHERE c.id = u.id AND c.state IN (${lettersOf(from)})${fenced}`
   const update = `UPDATE ${tables.calls(generation)} c SET ${set.join(', ')} FROM ${source.rows}`

@@ -17,7 +17,7 @@ import {
   SEARCHED_CHARACTERS,
 } from '../../../core/ports/call-list.ts'
 import type { CallReads } from '../calls/reads.ts'
-import { BY_LETTER } from '../calls/rows.ts'
+import { BY_LETTER, letterOf } from '../calls/rows.ts'
 import { type Session, statement } from '../connect/session.ts'
 import { type Generations, perGeneration } from '../generations/generations.ts'
 import { firstIdFrom, isId, LAST_ID } from '../sql/ids.ts'
@@ -104,7 +104,9 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
       ${joined(generation)}`),
   )
   const history = perGeneration((generation) =>
-    statement(`SELECT past, begun_at, created_at, attempt, settled FROM ${calls(generation)} WHERE id = $1::uuid`),
+    statement(
+      `SELECT past, begun_at, created_at, state, attempt, settled FROM ${calls(generation)} WHERE id = $1::uuid`,
+    ),
   )
 
   /** The parts of a list. `floor`: below it, some calls were not looked at. */
@@ -197,11 +199,12 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
   async function attempts(session: Session, id: string): Promise<AttemptHistory | undefined> {
     const [place] = isId(id) ? await reads.revisions(session, [id]) : []
     if (!place) return undefined
-    type Row = { past: string | null; begun_at: number | null; created_at: number; attempt: number; settled: number }
-    const { rows } = await session.query<Row>(history(place.generation), [id])
+    const { rows } = await session.query<HistoryRow>(history(place.generation), [id])
     const [row] = rows
     if (!row) return undefined
-    const underWay = row.attempt > row.settled && (row.begun_at !== null || row.attempt === 1)
+    // A call that waits for a slot of its node has a lease, and has not begun.
+    const hasBegun = row.begun_at !== null || (row.attempt === 1 && row.state !== letterOf('accepted'))
+    const underWay = row.attempt > row.settled && hasBegun
     return {
       past: row.past === null ? [] : (JSON.parse(`[${row.past}]`) as PastAttempt[]),
       ...(underWay && { startedAt: row.begun_at ?? row.created_at }),
@@ -213,6 +216,15 @@ export function createCallList({ tables, generations, reads, batches, now }: Cal
     count: (query) => alone(batches, 'count of calls', (session) => count(session, query)),
     attempts: (id) => alone(batches, 'attempts', (session) => attempts(session, id)),
   }
+}
+
+interface HistoryRow {
+  past: string | null
+  begun_at: number | null
+  created_at: number
+  state: string
+  attempt: number
+  settled: number
 }
 
 function newestFirst(found: ReadonlyMap<string, ListedRow>): ListedRow[] {

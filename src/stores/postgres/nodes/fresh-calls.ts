@@ -41,7 +41,6 @@ export class FreshCalls {
   readonly #byId = new BriefMap<FreshCall>()
   #low = idAt(0)
   #waiting = 0
-  #owesRows = false
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs
@@ -54,17 +53,9 @@ export class FreshCalls {
     return isLeased && this.#add(id, instance, false)
   }
 
-  /**
-   * True if a due call may wait for a slot of this node without a row in `due`. Then it must report what becomes of it.
-   * Child calls go first, wherever they are, so they may not.
-   */
-  sendWaiting(instance: Instance, now: number): boolean {
-    const { id, tenant, owner, operation, state, attempt, lineage, extras, expiresAt } = instance
-    const { dueAt = Number.POSITIVE_INFINITY } = instance
-    const isNew = state === 'accepted' && attempt === 0 && lineage.length === 0 && extras === undefined
-    if (!isNew || dueAt > now || this.#waiting >= MOST_WAITING) return false
-    // Not the call itself, because its arguments may be large.
-    return this.#add(id, { id, tenant, owner, operation, dueAt, expiresAt }, true)
+  /** The same for a call that waits for a slot of this node. `instance` is the call with its lease. */
+  sendWaiting(instance: Instance): boolean {
+    return this.#waiting < MOST_WAITING && this.#add(instance.id, instance, true)
   }
 
   /**
@@ -88,34 +79,6 @@ export class FreshCalls {
     this.#byId.delete(id)
   }
 
-  /** True if a call that waits here may be claimed. Then `claimed`, `unclaimed` or `doubt` follows. */
-  begin(id: string): boolean {
-    const call = this.#byId.get(id)
-    if (!call?.waits || call.state !== 'fresh') return false
-    call.state = 'sending'
-    return true
-  }
-
-  /** A call that waits here could not be claimed as it was. If it is still open, it gets its row in `due` soon. */
-  unclaimed(id: string): void {
-    const call = this.#byId.get(id)
-    if (!call) return
-    call.state = 'fresh'
-    call.sinceMs = Number.NEGATIVE_INFINITY
-    this.#owesRows = true
-  }
-
-  /** The claim of this call got no answer, and was looked up. If it waited here and was not claimed, it still does. */
-  notFound(id: string): void {
-    const call = this.#byId.get(id)
-    if (call?.waits && call.state === 'doubtful') this.unclaimed(id)
-  }
-
-  /** There are calls that `due` will name at once. */
-  get owesRows(): boolean {
-    return this.#owesRows
-  }
-
   claimed(instance: Instance): void {
     const call = this.#byId.get(instance.id)
     if (!call) return
@@ -128,12 +91,6 @@ export class FreshCalls {
   accepted(id: string): void {
     const call = this.#byId.get(id)
     if (call) call.state = 'fresh'
-  }
-
-  /** An earlier try was committed. A call that waits is not in this node's queue, and gets its row in `due`. */
-  acceptedBefore(id: string): void {
-    if (this.#byId.get(id)?.waits) this.unclaimed(id)
-    else this.accepted(id)
   }
 
   refused(id: string): void {
@@ -181,11 +138,10 @@ export class FreshCalls {
 
   /** The calls whose rows must be written: they run for long, or their lease or time is over. */
   due(now: number): string[] {
-    this.#owesRows = false
     const old = this.#monotonicMs() - OLD_MS
     const found: string[] = []
-    for (const { instance, sinceMs, waits, state } of this.#byId.values()) {
-      const isOver = (!waits && (instance.dueAt ?? 0) <= now) || instance.expiresAt <= now
+    for (const { instance, sinceMs, state } of this.#byId.values()) {
+      const isOver = (instance.dueAt ?? 0) <= now || instance.expiresAt <= now
       if (state === 'fresh' && (sinceMs < old || isOver)) found.push(instance.id)
     }
     return found

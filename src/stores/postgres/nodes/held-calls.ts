@@ -12,6 +12,8 @@ export interface Held {
   readonly generation: number
   /** The node that accepted it. `null`: this one. */
   readonly node: number | null
+  /** When this node began it, if its row does not say so yet. */
+  begunAt: number | undefined
 }
 
 export class HeldCalls {
@@ -32,7 +34,7 @@ export class HeldCalls {
   /** This node has accepted or claimed the call. False if it does not run the call. */
   took(instance: Instance, generation: number, node: number | null): boolean {
     if (!isRun(instance)) return false
-    this.#byId.set(instance.id, { instance, generation, node })
+    this.#byId.set(instance.id, { instance, generation, node, begunAt: undefined })
     return true
   }
 

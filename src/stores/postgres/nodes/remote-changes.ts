@@ -17,6 +17,10 @@ export interface RemoteChangesParts {
   reads: CallReads
   watchers: Watchers
   held: HeldCalls
+  /** True if the call waits for a slot of this node. */
+  waitsHere(id: string): boolean
+  /** A call as another node has left it. */
+  changed(instance: Instance): void
   clock: Clock
   log: Log | undefined
   /** The number of this node. */
@@ -62,14 +66,14 @@ export class RemoteChanges {
 
   /** The id of a call that another node has changed, or a request for such hints. */
   heard(line: string): void {
-    const { watchers, held, node, log } = this.#parts
+    const { watchers, held, waitsHere, node, log } = this.#parts
     if (line.startsWith(ASKS)) {
       const [asking, id = ''] = line.slice(ASKS.length).split(' ')
       if (Number(asking) !== node() && held.get(id)) this.#remember(id, Number(asking))
       return
     }
     const id = line
-    if (watchers.revisionOf(id) === undefined) return
+    if (watchers.revisionOf(id) === undefined && !waitsHere(id)) return
     this.#refresh([id]).catch((err) => log?.debug({ err }, 'could not read a changed call; it is read again soon'))
   }
 
@@ -137,12 +141,13 @@ export class RemoteChanges {
   }
 
   async #refresh(ids: readonly string[]): Promise<void> {
-    const { reads, watchers, held } = this.#parts
+    const { reads, watchers, held, changed } = this.#parts
     const found = await Promise.all(ids.map((id) => reads.get(id)))
     for (const instance of found) {
       if (!instance) continue
       held.changed(instance)
       watchers.tell(instance)
+      changed(instance)
     }
   }
 }

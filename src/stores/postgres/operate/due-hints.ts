@@ -23,7 +23,12 @@ export class DueHints implements WakeUps {
   /** True if the line is such a hint. The sender hears its own, too. */
   heard(line: string): boolean {
     if (line !== LINE) return false
-    for (const woken of this.#listeners) woken()
+    this.wakeHere()
     return true
+  }
+
+  /** The same without a hint to others. */
+  wakeHere(): void {
+    for (const woken of this.#listeners) woken()
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Hands out due calls, caller by caller. The table `due` finds candidates: the callers that have due calls, and the
- * first calls of each. Calls that wait at this node are candidates, too. The turns are decided here, and `taking.ts` takes
- * the calls.
+ * first calls of each. Calls that wait at this node are candidates, too. The turns are decided here, `taking.ts` takes
+ * the calls of `due`, and `waiting-here.ts` hands out its own.
  */
 import type { Instance } from '../../../core/call/instance.ts'
 import { FairTurns } from '../../../core/fairness/fair-turns.ts'
@@ -15,10 +15,12 @@ import { choose, createBudget, lackingIn, merged, type Place } from './choice.ts
 import type { DueRepair } from './due-repair.ts'
 import { createLook, type Look } from './look.ts'
 import { createTaking, type TakingParts } from './taking.ts'
+import type { WaitingHere } from './waiting-here.ts'
 
 export interface ClaimParts extends TakingParts {
   claims: Batches
   repair: DueRepair
+  waitingHere: WaitingHere
 }
 
 /**
@@ -31,7 +33,7 @@ const MOST_READ = 512
 const MOST_ROUNDS = 8
 
 export function createClaim(parts: ClaimParts) {
-  const { tables, claims, repair, fresh, waitingHere, now } = parts
+  const { tables, claims, repair, waitingHere, now } = parts
   const { lookFor, childrenOf } = createLook(tables)
   const { takeAll, resolveDoubts } = createTaking(parts)
   const turns = new FairTurns<string>()
@@ -45,7 +47,7 @@ export function createClaim(parts: ClaimParts) {
     callersSeen = seen.callers.length || Number.POSITIVE_INFINITY
     waitingHere.looked(at, seen)
     // Others have written rows for this node's calls if they took it for dead.
-    for (const { calls } of seen.callers) for (const { id } of calls) if (waitingHere.remove(id)) fresh.done(id)
+    for (const { calls } of seen.callers) for (const { id } of calls) waitingHere.drop(id)
     return seen
   }
 
@@ -70,6 +72,7 @@ export function createClaim(parts: ClaimParts) {
     const wanted = namesOf(claim.operations)
     const { names, operations } = wanted
     const first = firstRead(claim.limit)
+    instances.push(...waitingHere.handOutStopped(at, claim.leaseMs))
     const last = claim.onlyChildren ? undefined : waitingHere.lastLook(operations, at)
     let seen = last?.seen
     if (!seen && !claim.onlyChildren) seen = await lookAgain(session, wanted, at, first)
@@ -91,15 +94,22 @@ export function createClaim(parts: ClaimParts) {
       }
       const callers = merged(seen.callers, waitingHere.callers(operations, at))
       const chosen = choose(turns, callers, claim.limit - instances.length, budget)
-      const taken = await takeAll(session, chosen.calls, at, claim)
-      budget.confirm(taken)
+      const before = instances.length
+      // They are this claim's from now on, even if a later statement fails.
+      const waiting = chosen.calls.filter(({ waits }) => waits).map(({ id }) => id)
+      instances.push(...waitingHere.handOut(waiting, at, claim.leaseMs))
+      const inDue = chosen.calls.filter(({ waits }) => !waits)
+      const taken = await takeAll(session, inDue, at, claim)
       instances.push(...taken)
-      leftAt = chosen.wantsMore || fresh.owesRows ? at : chosen.leftAt
+      const got = inOrderOf(chosen.calls, instances.splice(before))
+      budget.confirm(got)
+      instances.push(...got)
+      leftAt = chosen.wantsMore ? at : chosen.leftAt
       lacking = lackingIn(callers, budget)
-      const missed = chosen.calls.length - taken.length
-      if (missed > 0) await correct(session, chosen.calls, taken)
+      const missed = inDue.length - taken.length
+      if (missed > 0) await correct(session, inDue, taken)
       // Calls that wait here and cannot be taken are no reason to leave others.
-      const looks = askAgainAt !== undefined && taken.length === 0
+      const looks = askAgainAt !== undefined && got.length === 0
       if (missed === 0 && !chosen.wantsMore && !looks) break
     }
     const nextDueAt = leftAt ?? (await nextDue(session, names, at, seen, instances.length > 0 && at + claim.leaseMs))
@@ -148,6 +158,11 @@ function createNames(): (of: readonly string[]) => Names {
     last = { of: [...of], names: encodeArray('text', encoded), operations: new Set(encoded) }
     return last
   }
+}
+
+function inOrderOf(places: readonly Place[], instances: readonly Instance[]): Instance[] {
+  const byId = new Map(instances.map((instance) => [instance.id, instance]))
+  return places.flatMap(({ id }) => byId.get(id) ?? [])
 }
 
 const optional = (nextDueAt: number | undefined) => (nextDueAt === undefined ? {} : { nextDueAt })

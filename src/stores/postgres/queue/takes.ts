@@ -9,11 +9,6 @@ type TakeIn = (generation: number) => Statement
 
 export interface Takes {
   /**
-   * A call that waits for a slot of this node has no row in `due`, so no other node takes it. It is taken if it was not
-   * changed since it was accepted. Returns nothing.
-   */
-  begin: TakeIn
-  /**
    * The call's row in `due` goes, as if this node had just accepted the call. The lock on the node's row keeps others
    * from taking over its calls meanwhile.
    */
@@ -45,12 +40,5 @@ export function createTakes(tables: Tables): Takes {
       ), ${removes ? `gone AS (DELETE FROM ${due} WHERE ${taken})` : `moved AS (UPDATE ${due} SET due_at = $3, queued = false WHERE ${taken})`}
       SELECT ${known ? 'id, revision' : `${COLUMN_NAMES}, accepted_by`} FROM taken`)
     })
-  const begin = perGeneration((generation) =>
-    statement(`WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = $5 FOR KEY SHARE)
-      UPDATE ${tables.calls(generation)} c SET state = 'p', revision = 2, attempt = 1, due_at = $3, mark = $4, node = $5,
-        begun_at = $2 FROM me
-      WHERE c.id = ANY (ARRAY(SELECT id FROM ${tables.calls(generation)} WHERE id = ANY ($1::uuid[]) AND state = 'a'
-        AND revision = 1 AND due_at <= $2 AND expires_at > $2 FOR NO KEY UPDATE SKIP LOCKED))`),
-  )
-  return { begin, remove: takes(true, false), removeKnown: takes(true, true), move: takes(false, false) }
+  return { remove: takes(true, false), removeKnown: takes(true, true), move: takes(false, false) }
 }

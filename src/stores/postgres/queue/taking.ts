@@ -16,7 +16,6 @@ import type { Tables } from '../tables.ts'
 import type { Place } from './choice.ts'
 import type { QueuedHere } from './queued-here.ts'
 import { createTakes } from './takes.ts'
-import type { WaitingHere } from './waiting-here.ts'
 
 export interface TakingParts {
   tables: Tables
@@ -24,7 +23,6 @@ export interface TakingParts {
   reads: CallReads
   fresh: FreshCalls
   queuedHere: QueuedHere
-  waitingHere: WaitingHere
   /** The number of this node. */
   node(): number
   /** A statement found that this node is not among the living ones. */
@@ -52,13 +50,10 @@ interface Sent {
   mark: number
 }
 
-/** Of a call that was not changed since it was accepted. */
-const FIRST_REVISION = 1
-
 export function createTaking(parts: TakingParts) {
-  const { tables, generations, reads, fresh, queuedHere, waitingHere, missing, newMark, now } = parts
+  const { tables, generations, reads, fresh, queuedHere, missing, newMark, now } = parts
   const thisNode = parts.node
-  const { begin, remove, removeKnown, move } = createTakes(tables)
+  const { remove, removeKnown, move } = createTakes(tables)
   const membership = statement(`SELECT FROM ${tables.nodes} WHERE node = $1`)
 
   /** Takes those candidates that are still due. Others may have taken some of them. */
@@ -69,75 +64,42 @@ export function createTaking(parts: TakingParts) {
     const ids = places.map(({ id }) => id)
     const isLive = ({ generation }: Place) => generations.live.includes(generation)
     if (!places.every(isLive)) await generations.refresh(session)
-    const { waiting, known, unknown, others } = sorted(places, sent, isLive)
+    const { known, unknown, others } = sorted(places.filter(isLive), sent)
     const taken: Taken[] = []
     try {
       for (const row of await takeEach<TakenRow>(session, others, sent, move)) taken.push(takenOf(row))
       for (const row of await takeEach<TakenRow>(session, unknown, sent, remove)) taken.push(takenOf(row))
-      taken.push(...(await takeKnown(session, known, sent)), ...(await takeWaiting(session, waiting, sent)))
-      const held = [...waiting, ...known, ...unknown]
+      taken.push(...(await takeKnown(session, known, sent)))
+      const held = [...known, ...unknown]
       const got = new Set(taken.map(({ instance }) => instance.id))
       if (held.length > 0 && !held.some(({ id }) => got.has(id))) await requireMembership(session, sent.node)
     } catch (thrown) {
       doubtful.push({ ids, mark: sent.mark })
-      for (const { id } of [...waiting, ...known, ...unknown]) fresh.doubt(id)
+      for (const { id } of [...known, ...unknown]) fresh.doubt(id)
       throw thrown
     }
     const instances = receive(taken, ids)
     const got = new Set(instances.map(({ id }) => id))
     for (const { id } of [...known, ...unknown]) if (!got.has(id)) fresh.refused(id)
-    for (const { id } of waiting) if (!got.has(id)) fresh.unclaimed(id)
     return instances
   }
 
-  /** `waiting` and `known` were accepted here, `known` and `unknown` will have no row in `due`, and `others` keep theirs. */
-  function sorted(places: readonly Place[], sent: Sent, isLive: (place: Place) => boolean) {
-    const waiting: Place[] = []
+  /** `known` were accepted here, `known` and `unknown` will have no row in `due`, and `others` keep theirs. */
+  function sorted(places: readonly Place[], sent: Sent) {
     const known: Place[] = []
     const unknown: Place[] = []
     const others: Place[] = []
     for (const place of places) {
-      const { id } = place
-      const waited = waitingHere.remove(id)
-      if (!isLive(place)) {
-        // Its generation was emptied, and the call is elsewhere.
-        if (waited) fresh.unclaimed(id)
-      } else if (waited) {
-        if (fresh.begin(id)) waiting.push(place)
-      } else if (!fresh.claim(freshOf(place, sent))) others.push(place)
-      else if (queuedHere.has(id)) known.push(place)
+      if (!fresh.claim(freshOf(place, sent))) others.push(place)
+      else if (queuedHere.has(place.id)) known.push(place)
       else unknown.push(place)
     }
-    return { waiting, known, unknown, others }
+    return { known, unknown, others }
   }
 
-  /** Takes calls that this node has put into the queue. */
+  /** Takes calls that this node has put into the queue. Those that were changed since are read. */
   async function takeKnown(session: Session, places: readonly Place[], sent: Sent): Promise<Taken[]> {
     const rows = await takeEach<{ id: string; revision: number }>(session, places, sent, removeKnown)
-    return takenHere(session, places, rows, sent)
-  }
-
-  /** Nearly always, all of them are as they were accepted, so their number is all that is asked for. */
-  async function takeWaiting(session: Session, places: readonly Place[], sent: Sent): Promise<Taken[]> {
-    const taken: Taken[] = []
-    for (const [generation, group] of groupBy(places, (place) => place.generation)) {
-      const { count } = await session.query(begin(generation), valuesOf(group, sent))
-      const begun =
-        count === group.length
-          ? group.map(({ id }) => ({ id, revision: FIRST_REVISION + 1 }))
-          : await marked(session, group, sent)
-      taken.push(...(await takenHere(session, group, begun, sent)))
-    }
-    return taken
-  }
-
-  /** As they are known here. Those that were changed since they were accepted are read. */
-  async function takenHere(
-    session: Session,
-    places: readonly Place[],
-    rows: readonly { id: string; revision: number }[],
-    sent: Sent,
-  ): Promise<Taken[]> {
     const placeOf = new Map(places.map((place) => [place.id, place]))
     const taken: Taken[] = []
     const changed: Place[] = []
@@ -199,7 +161,6 @@ export function createTaking(parts: TakingParts) {
       const rows = [...(await reads.rows(session, ids)).values()]
       const isOurs = (row: CallRow) => row.mark === mark && row.due_at !== null && row.due_at > now()
       found.push(...receive(rows.filter(isOurs).map(takenOf), ids))
-      for (const id of ids) fresh.notFound(id)
       doubtful.shift()
     }
   }

@@ -1,11 +1,15 @@
 /**
- * The calls that wait for a slot of this node and have no row in `due`. Most of them wait for some milliseconds, so that
- * a row would be written and removed for nothing. Those that wait for longer get their rows, and the other nodes get a
- * hint, so that any node with a free slot can take them.
+ * The calls that wait for a slot of this node. The commit that accepted such a call has claimed it for this node, too. So
+ * the call has no row in `due`, and is handed out without a write. Most of them wait for some milliseconds. Those that wait
+ * for longer are given back, and the other nodes get a hint, so that any node with a free slot can take them.
  */
 import type { Instance } from '../../../core/call/instance.ts'
 import { BriefMap } from '../../../core/fairness/brief-map.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
+import type { Advanced } from '../../../core/ports/store.ts'
+import type { Encoded } from '../calls/accepted-columns.ts'
+import type { FreshCalls } from '../nodes/fresh-calls.ts'
+import type { Held, HeldCalls } from '../nodes/held-calls.ts'
 import { encodeText } from '../sql/plain-text.ts'
 import { type Candidate, type DueCaller, keyOf } from './choice.ts'
 import type { Look } from './look.ts'
@@ -13,8 +17,16 @@ import type { Look } from './look.ts'
 export interface WaitingHereParts {
   clock: Clock
   log: Log | undefined
-  /** Writes the rows of these calls. */
-  register(ids: readonly string[]): Promise<void>
+  held: HeldCalls
+  fresh: FreshCalls
+  /** Writes that this node gives up its claim, and that the call is due for any node since this time. */
+  giveBack(instance: Instance, dueAt: number): Promise<Advanced>
+  /** A call was given back. `args` are its arguments as JSON. */
+  queued(instance: Instance, args: string): void
+  /** A call was handed out. Its row does not say so yet. */
+  begun(id: string): void
+  /** This node should claim now. */
+  wakeHere(): void
   /** There are calls for other nodes. */
   wakeOthers(): void
 }
@@ -23,14 +35,22 @@ export interface WaitingHereParts {
 const WAIT_MS = 250
 /** While no other call was due, calls that wait here are claimed without a look into `due` for this long. */
 const LOOK_EVERY_MS = 100
+/** The part of a lease that must be left. A worker renews leases after a third of their length. */
+const LEAST_LEASE = 0.5
 
 interface Waiting extends Candidate {
+  /** The arguments as JSON. Not the ones that were accepted: the caller in this process may have changed them since. */
+  args: string
   sinceMs: number
 }
 
 export class WaitingHere {
   readonly #parts: WaitingHereParts
   readonly #byId = new BriefMap<Waiting>()
+  /** Those of them whose stop was requested. They need no slot. */
+  readonly #stopped = new Set<string>()
+  /** Calls that could not be given back. This node does not start them any more. */
+  #leaving: Waiting[] = []
   /** Until when the last look into `due`, which found nothing, counts. */
   #emptyUntil = 0
   #nextDueAt: number | undefined
@@ -54,25 +74,72 @@ export class WaitingHere {
     return this.#byId.size
   }
 
-  /** A call was accepted. */
-  add({ id, operation, tenant, owner, dueAt = 0 }: Instance, generation: number): void {
-    const who = { tenant: encodeText(tenant), owner: encodeText(owner) }
-    const sinceMs = this.#parts.clock.monotonicMs()
+  has(id: string): boolean {
+    return this.#byId.has(id)
+  }
+
+  /** A call was accepted and claimed. */
+  add({ instance, args, dueAt = 0 }: Pick<Encoded, 'instance' | 'args' | 'dueAt'>, generation: number): void {
+    const { id, operation, tenant, owner } = instance
     this.#byId.set(id, {
       id,
       generation,
       operation: encodeText(operation),
-      ...who,
+      tenant: encodeText(tenant),
+      owner: encodeText(owner),
       due_at: dueAt,
       waits: true,
-      sinceMs,
+      args,
+      sinceMs: this.#parts.clock.monotonicMs(),
     })
-    this.#registerLater()
+    this.#tickLater()
   }
 
-  /** A claim takes it, or it has ended. False if it does not wait here. */
-  remove(id: string): boolean {
-    return this.#byId.delete(id)
+  /** The call has ended, or others may take it. */
+  drop(id: string): void {
+    if (!this.#remove(id)) return
+    this.#parts.fresh.done(id)
+    this.#parts.held.ended(id)
+  }
+
+  /** A call as it is now. */
+  changed({ id, stopRequested }: Instance): void {
+    if (!this.#byId.has(id)) return
+    if (!this.#parts.held.get(id)) this.drop(id)
+    else if (stopRequested) {
+      this.#stopped.add(id)
+      this.#parts.wakeHere()
+    }
+  }
+
+  /** Hands out those of these calls that wait here and that this node still has. */
+  handOut(ids: readonly string[], at: number, leaseMs: number): Instance[] {
+    const instances: Instance[] = []
+    for (const id of ids) {
+      const call = this.#byId.get(id)
+      if (!call) continue
+      this.#remove(id)
+      const held = this.#parts.held.entry(id)
+      if (!held) continue
+      const { dueAt = 0, expiresAt } = held.instance
+      if (dueAt - at >= leaseMs * LEAST_LEASE && expiresAt > at) instances.push(this.#begin(call, held, at))
+      else void this.#giveBackAll([call])
+    }
+    return instances
+  }
+
+  #begin({ id, args }: Waiting, held: Held, at: number): Instance {
+    const instance: Instance = { ...held.instance, args: JSON.parse(args), state: 'pending' }
+    held.instance = instance
+    held.begunAt = at
+    this.#parts.fresh.claimed(instance)
+    this.#parts.begun(id)
+    return instance
+  }
+
+  /** The same for those whose stop was requested. */
+  handOutStopped(at: number, leaseMs: number): Instance[] {
+    return this.#stopped.size === 0 ? [] : this.handOut([...this.#stopped], at, leaseMs)
   }
 
   /** The waiting calls of these operations that were due at this time, as they would be found in `due`. */
@@ -120,7 +187,9 @@ export class WaitingHere {
 
   /** Any node may take all calls that wait here. */
   async release(): Promise<void> {
-    await this.#register(this.#byId.keys())
+    const all = this.#byId.values()
+    for (const { id } of all) this.#remove(id)
+    await this.#giveBackAll(all)
   }
 
   end(): void {
@@ -128,38 +197,47 @@ export class WaitingHere {
     this.#cancelTimer?.()
   }
 
-  #registerLater(): void {
+  #remove(id: string): boolean {
+    this.#stopped.delete(id)
+    return this.#byId.delete(id)
+  }
+
+  #tickLater(): void {
     if (this.#cancelTimer || this.#ended) return
     this.#cancelTimer = this.#parts.clock.schedule(WAIT_MS, () => {
       this.#cancelTimer = undefined
-      void this.#registerOld()
+      void this.#giveBackOld()
     })
   }
 
-  async #registerOld(): Promise<void> {
-    const { clock, log, wakeOthers } = this.#parts
-    const before = clock.monotonicMs() - WAIT_MS
+  async #giveBackOld(): Promise<void> {
+    const before = this.#parts.clock.monotonicMs() - WAIT_MS
     const old = this.#byId.values().filter(({ sinceMs }) => sinceMs <= before)
-    try {
-      await this.#register(old.map(({ id }) => id))
-      if (old.length > 0) wakeOthers()
-    } catch (err) {
-      log?.debug({ err }, 'could not offer waiting calls to other nodes; trying again')
-    }
-    if (this.size > 0) this.#registerLater()
+    // A claim must not take them meanwhile.
+    for (const { id } of old) this.#remove(id)
+    const leaving = [...this.#leaving, ...old]
+    this.#leaving = []
+    await this.#giveBackAll(leaving)
+    if (leaving.length > 0) this.#parts.wakeOthers()
+    if (this.size > 0) this.#tickLater()
   }
 
-  async #register(ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    const calls = ids.map((id) => this.#byId.get(id) as Waiting)
-    // A claim must not take them meanwhile.
-    for (const id of ids) this.#byId.delete(id)
+  async #giveBackAll(calls: readonly Waiting[]): Promise<void> {
+    await Promise.all(calls.map((call) => this.#giveBack(call)))
+  }
+
+  /** If this node cannot write it before the lease is over, the call is due at its end. */
+  async #giveBack(call: Waiting): Promise<void> {
+    const { held, giveBack, queued, log } = this.#parts
+    const instance = held.get(call.id)
+    if (!instance) return
     try {
-      await this.#parts.register(ids)
-    } catch (thrown) {
-      for (const call of calls) this.#byId.set(call.id, call)
-      this.#registerLater()
-      throw thrown
+      const { applied, instance: after } = await giveBack(instance, call.due_at)
+      if (applied && after) queued(after, call.args)
+    } catch (err) {
+      log?.debug({ err }, 'could not give back a waiting call; trying again')
+      this.#leaving.push(call)
+      this.#tickLater()
     }
   }
 }
