@@ -58,6 +58,24 @@ describeWith(postgresServer, 'a call between servers on one Postgres', () => {
     expect(await canceled.json()).toMatchObject({ state: 'error', error: { code: 'CANCELED' } })
   }, 60_000)
 
+  test('ends at once when it is canceled while it waits for a slot, here or at another server', async () => {
+    const limits = { runningCalls: 1 }
+    const [here, there] = (await startNodes(postgres, { options: { operations: [endless], work, limits } })) as Pair
+    // Both servers are busy for as long as the test takes.
+    for (const requestId of ['busy1', 'busy2']) await here.call('v1:jobs.endless', {}, { requestId })
+    await expect.poll(async () => (await here.poll('busy2')).body.state).toBe('pending')
+
+    for (const [requestId, server] of [
+      ['r1', here],
+      ['r2', there],
+    ] as const) {
+      await here.call('v1:jobs.endless', {}, { requestId })
+      const canceled = await server.request(`/ops/${requestId}`, { method: 'DELETE' })
+
+      expect(await canceled.json()).toMatchObject({ state: 'error', error: { code: 'CANCELED' } })
+    }
+  }, 60_000)
+
   test('is joined by its key, and goes on when the first connection is lost', async () => {
     const gate = createGate<object>()
     let [runs, arrivals] = [0, 0]

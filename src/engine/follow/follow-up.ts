@@ -158,7 +158,21 @@ export class FollowUp {
   async cancel(caller: Caller, requestId: string): Promise<Reply> {
     const instance = await this.#find(caller, requestId)
     if (hasEnded(instance)) return replyTo(instance, 0)
-    return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, hasEnded, () => this.stop(instance)), 0)
+    const ended = (next: Instance) => {
+      // The node that had the call has given it back, and it may be long until one has a slot for it.
+      if (isUnrun(next)) void this.#endUnrun(next)
+      return hasEnded(next)
+    }
+    return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, ended, () => this.stop(instance)), 0)
+  }
+
+  async #endUnrun(instance: Instance): Promise<void> {
+    const { env, worker } = this.#parts
+    try {
+      await worker.endUnrun(instance, canceled())
+    } catch (err) {
+      env.log.warn({ err, operation: instance.operation }, 'could not end a canceled call; its next worker ends it')
+    }
   }
 
   /** Cancels a call for the request that started it. A call that the request joined by a key continues. */
@@ -192,9 +206,7 @@ export class FollowUp {
   async stop(instance: Instance): Promise<void> {
     const { store, worker } = this.#parts
     if (worker.stopAttempt(instance.id, canceled())) return
-    // No node runs the call: all attempts are settled, or a stream waits for its reader. It can be ended here.
-    const unrun = instance.attempt === instance.settled || instance.extras?.stream?.awaited === true
-    if (unrun && (await worker.endUnrun(instance, canceled()))) return
+    if (isUnrun(instance) && (await worker.endUnrun(instance, canceled()))) return
     await store.requestStop(instance.id)
     // Without this, the process that runs the call, which may be this one by now, would learn of it at the next lease
     // renewal.
@@ -264,6 +276,12 @@ export class FollowUp {
     if (instance && now) return hasEnded(now) ? { ...instance, state: now.state, ...latestOf(now) } : instance
     throw new Fault('not-found', `You have no call "${requestId}", or it has expired.`)
   }
+}
+
+/** No node runs the call: all attempts are settled, or a stream waits for its reader. It can be ended by any node. */
+function isUnrun(instance: Instance): boolean {
+  const { attempt, settled, extras } = instance
+  return !hasEnded(instance) && (attempt === settled || extras?.stream?.awaited === true)
 }
 
 function noSuchObject(): Fault {
