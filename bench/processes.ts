@@ -16,6 +16,7 @@ import type { SocketLoadOptions } from './socket-load.ts'
 
 export interface Host {
   readonly name: string
+  readonly pid: number
   readonly port: number
   readonly startedInMs: number
   /** User and system time of the whole process so far, including its helper threads. */
@@ -56,6 +57,7 @@ export async function startHost(
     const { port, startedInMs } = await ask<HostAnswers['start']>('start', options)
     return {
       name,
+      pid: child.pid as number,
       port,
       startedInMs,
       ask,

@@ -35,9 +35,11 @@ async function startProcesses(name: string, args: readonly string[]): Promise<Ho
     exited.then(() => Promise.reject(new Error(`${name} did not start.`))),
   ])) as [string]
   const { url } = JSON.parse(line) as { url: string }
-  const pids = processesOf(child.pid as number)
+  const pid = child.pid as number
+  const pids = processesOf(pid)
   return {
     name,
+    pid,
     port: Number(new URL(url).port),
     startedInMs: performance.now() - startedAt,
     ask: () => Promise.reject(new Error(`${name} answers no questions.`)),

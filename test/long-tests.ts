@@ -16,6 +16,10 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/carriers/quic/*.test.ts', what: 'QUIC and HTTP/3, which need their library, Chromium and Python' },
   { files: 'test/carriers/{websocket,webrtc}/{chromium*,python}.test.ts', what: 'browsers and Python as clients' },
   { files: 'test/carriers/websocket/silent-crowd.test.ts', what: 'thousands of silent connections' },
+  {
+    files: 'test/scenarios/operate/carriers.test.ts',
+    what: 'callers with single scopes over MQTT, Kafka, QUIC, WebRTC and standard input',
+  },
   { files: 'test/nodes/streams.test.ts', what: 'streams of servers on one Postgres, with servers that are killed' },
   { files: 'test/stores/postgres/*.test.ts', what: 'the store in Postgres, with connections that are killed' },
   { files: 'test/nodes/*.test.ts', what: 'several servers on one Postgres' },

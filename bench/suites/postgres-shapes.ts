@@ -46,7 +46,7 @@ interface Running extends Configuration {
 
 export async function shapes(settings: Settings): Promise<Findings> {
   const { quick, trial, say } = settings
-  const rounds = trial ? 1 : quick ? 4 : 13
+  const rounds = trial ? 1 : quick ? 4 : 41
   const jobs = Math.ceil(SUBMITTERS * JOBS_EACH * (trial ? 0.05 : quick ? 0.5 : 1))
   const databases = (held: boolean) =>
     CONFIGURATIONS.filter((each) => (each.held ?? false) === held).map(({ database }) => database)

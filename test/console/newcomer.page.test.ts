@@ -105,7 +105,14 @@ describeWith(browser, 'a newcomer', () => {
     await goTo(page, 'runs', 'Runs')
     // The next Tab goes to the screen, not through the rail again.
     await until(page, `document.activeElement?.closest('main')`)
-    await page.keyboard.press('/')
+    // On a busy machine, the filter listens to its key some time after it is shown.
+    await expect
+      .poll(async () => {
+        const isFocused = await page.evaluate(`document.activeElement?.matches('search input') === true`)
+        if (!isFocused) await page.keyboard.press('/')
+        return isFocused
+      })
+      .toBe(true)
     await page.keyboard.type('state:error op:v1:Doorbell.*')
     await page.keyboard.press('Enter')
     await page

@@ -173,6 +173,25 @@ test('a call canceled before it started never starts, and its key can be used ag
   expect(held.runs).toBe(2)
 })
 
+test('a call that is claimed only to be stopped never starts, and its key can be used again', async () => {
+  const cluster = openCluster()
+  const held = new Gate()
+  const work = operation('v1:work', { model: 'async', run: () => held.pass() })
+  const node = new Node(cluster, { operations: [work], limits: { runningCalls: 1 } })
+  await node.call('v1:work', {}, { requestId: 'running' })
+  await node.call('v1:work', {}, { requestId: 'queued', idempotencyKey: 'k1' })
+  const { id, tenant } = await cluster.find('queued')
+  await cluster.store.requestStop(id)
+
+  held.open('done')
+  await cluster.ended(id)
+  await node.call('v1:work', {}, { requestId: 'again', idempotencyKey: 'k1' })
+
+  expect(await cluster.ended((await cluster.find('again')).id)).toMatchObject({ state: 'complete' })
+  const trail = await cluster.store.audit.list({ tenant, limit: 9 })
+  expect(trail.find((entry) => entry.id === id)).toMatchObject({ outcome: 'canceled', attempts: 0 })
+})
+
 test('progress is stored at once, then at most once in an interval, and always the latest', async () => {
   const cluster = openCluster()
   const held = new Gate()

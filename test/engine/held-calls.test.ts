@@ -12,7 +12,7 @@ import { jsonSchema } from '../../src/core/operation/schema.ts'
 import type { Decision, Guard } from '../../src/core/ports/guard.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Approval } from '../../src/engine/wait/approvals.ts'
-import { ADA, type Cluster, Gate, Node, type NodeOptions, openCluster, settled } from './node.ts'
+import { ADA, type Cluster, Gate, LEASE_MS, Node, type NodeOptions, openCluster, settled } from './node.ts'
 
 const BOB = { ...ADA, subject: 'bob' }
 const HOLD: Decision = { verdict: 'hold', rule: 'policy.yaml#money' }
@@ -316,4 +316,35 @@ test('a call that was refused for want of an approval is in the trail', async ()
       approvalId: approval?.id,
     },
   ])
+})
+
+test('a call that has used its approval, which is read for longer than the lease lasts, is run once', async () => {
+  const office = open()
+  const { cluster } = office
+  const { approval, id } = await hold(office)
+  const cutOff = operation('v1:pay', { model: 'async', run: () => new Promise(() => {}) })
+  office.node.kill()
+  const first = new Node(cluster, { operations: [cutOff] })
+  await first.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
+  first.engine.worker.wake()
+  await settled()
+  first.kill()
+  const { records } = cluster.store
+  const readable = new Gate<void>()
+  cluster.store = {
+    ...cluster.store,
+    records: { ...records, get: (key) => readable.pass().then(() => records.get(key)) },
+  }
+  const next = open({}, cluster)
+  for (let claims = 0; claims < 2; claims++) {
+    cluster.clock.advance(LEASE_MS)
+    next.node.engine.worker.wake()
+    await settled()
+  }
+
+  readable.open()
+  await cluster.ended(id)
+  await settled()
+
+  expect(next.runs).toHaveLength(1)
 })

@@ -8,7 +8,10 @@ const REST_MS = 3 * BATCH_TAKES_MS
 const TIDY_EVERY_MS = 5_000
 
 /** A node with so many outcomes past their retention, on a store where removing a batch takes a while. */
-async function openWithExpired(calls: number): Promise<{ node: Node; cluster: Cluster; batches: number[] }> {
+async function openWithExpired(
+  calls: number,
+  takesMs = BATCH_TAKES_MS,
+): Promise<{ node: Node; cluster: Cluster; batches: number[] }> {
   const cluster = openCluster()
   const note = operation('v1:note', { model: 'async', ttlSeconds: 60, run: () => null })
   const node = new Node(cluster, { operations: [note], limits: { runningCalls: calls } })
@@ -17,7 +20,7 @@ async function openWithExpired(calls: number): Promise<{ node: Node; cluster: Cl
   const batches: number[] = []
   const { expire } = cluster.store
   cluster.store.expire = async (limit, removeObjects) => {
-    cluster.clock.advance(BATCH_TAKES_MS)
+    cluster.clock.advance(takesMs)
     const removed = await expire(limit, removeObjects)
     batches.push(removed)
     return removed
@@ -43,6 +46,20 @@ test('after a full batch it pauses for three times the duration of the batch, an
   expect([atFirst, stillResting, afterTheRest]).toEqual([[100], [100], [100, 100]])
   expect(batches).toEqual([100, 100, 40])
   expect(await cluster.store.expire(1, async () => {})).toBe(0)
+})
+
+test('after a batch that waited for long it pauses for a second', async () => {
+  const { node, cluster, batches } = await openWithExpired(240, 60_000)
+
+  const tidying = node.maintenance.tidy()
+  await settled()
+  cluster.clock.advance(1_000)
+  await settled()
+  const afterTheRest = [...batches]
+  cluster.clock.advance(1_000)
+  await tidying
+
+  expect(afterTheRest).toEqual([100, 100])
 })
 
 test('a server that stops does not wait for the end of a pause', async () => {

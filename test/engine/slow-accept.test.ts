@@ -1,4 +1,4 @@
-/** A store may take seconds to accept a call, and the lease of that call may expire meanwhile. */
+/** A store may take seconds to accept or claim a call, and the lease of that call may expire meanwhile. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation/define.ts'
 import { type Cluster, LEASE_MS, Node, openCluster, settled } from './node.ts'
@@ -52,4 +52,37 @@ test('a node whose acceptance returns late, within the lease, renews the lease a
 
   expect(await reply).toMatchObject({ state: 'accepted' })
   expect(ran).toEqual(['slow'])
+})
+
+test('a node whose claim returns after the lease does not run a call that another node has claimed', async () => {
+  const cluster = openCluster()
+  const ran: string[] = []
+  const work = (where: string) => operation('v1:work', { model: 'async', run: () => void ran.push(where) })
+  const first = new Node(cluster, {
+    operations: [operation('v1:work', { model: 'async', run: () => new Promise(() => {}) })],
+  })
+  await first.call('v1:work')
+  first.kill()
+  const other = new Node(cluster, { operations: [work('other')] })
+  const { claim } = cluster.store
+  const late = async (...given: Parameters<typeof claim>) => {
+    const claimed = await claim(...given)
+    if (claimed.instances.length > 0)
+      await new Promise<void>((resolve) => cluster.clock.schedule(2 * LEASE_MS, resolve))
+    return claimed
+  }
+  cluster.store = { ...cluster.store, claim: late }
+  const slow = new Node(cluster, { operations: [work('slow')] })
+
+  cluster.clock.advance(LEASE_MS)
+  slow.engine.worker.wake()
+  await settled()
+  cluster.clock.advance(LEASE_MS)
+  other.engine.worker.wake()
+  await settled()
+  cluster.clock.advance(LEASE_MS)
+  await settled()
+
+  expect(ran).toEqual(['other'])
+  expect(slow.limits.running).toBe(0)
 })

@@ -76,6 +76,20 @@ describeWith(postgresServer, 'a call between servers on one Postgres', () => {
     }
   }, 60_000)
 
+  test('never starts when it is canceled while it waits for a slot, and its key can be used again', async () => {
+    const limits = { runningCalls: 1 }
+    const [here] = (await startNodes(postgres, { count: 1, options: { operations: [endless], work, limits } })) as [
+      Site,
+    ]
+    await here.call('v1:jobs.endless', {}, { requestId: 'busy' })
+    await here.call('v1:jobs.endless', {}, { requestId: 'r1', idempotencyKey: 'k1' })
+
+    await here.request('/ops/r1', { method: 'DELETE' })
+    const again = await here.call('v1:jobs.endless', {}, { requestId: 'r2', idempotencyKey: 'k1' })
+
+    expect(again.body).toMatchObject({ requestId: 'r2', state: 'accepted' })
+  }, 60_000)
+
   test('is joined by its key, and goes on when the first connection is lost', async () => {
     const gate = createGate<object>()
     let [runs, arrivals] = [0, 0]

@@ -21,39 +21,43 @@ test('a call that waits here comes after calls of its caller that were not read'
   expect(wantsMore).toBe(true)
 })
 
-test('calls that could not be given back are given back later, and not started meanwhile', async () => {
-  const clock = createManualClock()
-  const held = new HeldCalls()
-  const tries: number[] = []
-  const answers = [Promise.reject(new Error('no database')), Promise.resolve({ applied: true })]
-  const waiting = new WaitingHere({
-    clock,
-    log: undefined,
-    held,
-    fresh: new FreshCalls(() => clock.monotonicMs()),
-    giveBack(_instance, dueAt) {
-      tries.push(dueAt)
-      return answers.shift() ?? Promise.resolve({ applied: false })
-    },
-    queued() {},
-    begun() {},
-    wakeHere() {},
-    wakeOthers() {},
-  })
-  const dueAt = clock.now()
-  const instance = sampleInstance(dueAt, { attempt: 1, dueAt: dueAt + 30_000 })
-  held.took(instance, 1, null)
-  waiting.add({ instance, args: '{}', dueAt }, 1)
+test.each(['after a while', 'when the node stops'])(
+  'calls that could not be given back are given back %s, and not started meanwhile',
+  async (when) => {
+    const clock = createManualClock()
+    const held = new HeldCalls()
+    const tries: number[] = []
+    const answers = [Promise.reject(new Error('no database')), Promise.resolve({ applied: true })]
+    const waiting = new WaitingHere({
+      clock,
+      log: undefined,
+      held,
+      fresh: new FreshCalls(() => clock.monotonicMs()),
+      giveBack(_instance, dueAt) {
+        tries.push(dueAt)
+        return answers.shift() ?? Promise.resolve({ applied: false })
+      },
+      queued() {},
+      begun() {},
+      wakeHere() {},
+      wakeOthers() {},
+    })
+    const dueAt = clock.now()
+    const instance = sampleInstance(dueAt, { attempt: 1, dueAt: dueAt + 30_000 })
+    held.took(instance, 1, null)
+    waiting.add({ instance, args: '{}', dueAt }, 1)
 
-  await waiting.release()
-  expect(waiting.handOut([instance.id], dueAt, 30_000)).toEqual([])
-  clock.advance(300)
-  await Promise.resolve()
+    await waiting.release()
+    expect(waiting.handOut([instance.id], dueAt, 30_000)).toEqual([])
+    if (when === 'when the node stops') await waiting.release()
+    else clock.advance(300)
+    await Promise.resolve()
 
-  expect(tries).toEqual([dueAt, dueAt])
-  clock.advance(300)
-  expect(tries).toHaveLength(2)
-})
+    expect(tries).toEqual([dueAt, dueAt])
+    clock.advance(300)
+    expect(tries).toHaveLength(2)
+  },
+)
 
 test('a call in doubt is not offered again with every claim', () => {
   const clock = createManualClock()

@@ -2,6 +2,7 @@
  * The rows in view: at most some dozens are in the page. It has the roles of a table, because the rows of a real table
  * cannot be placed.
  */
+import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { CallSummary } from '../api/types.ts'
 import { classes } from '../design/button.tsx'
@@ -32,12 +33,11 @@ export function RunTable({ list, total, current, selected, onCurrent, onToggle }
   const scroller = useRef<HTMLDivElement>(null)
   const isCards = useMedia('(max-width: 640px)')
   const runs = list.runs ?? []
-  const window = useRowWindow(scroller, runs.length, isCards ? CARD : ROW)
-  const last = window.rows.at(-1)?.index ?? 0
+  const window = useRowWindow(scroller, runs, isCards ? CARD : ROW)
+  const { last, show } = window
   useEffect(() => {
     if (last > runs.length - AHEAD) list.more()
   }, [last, runs.length, list])
-  const { show } = window
   useEffect(() => {
     if (current >= 0) show(current)
   }, [current])
@@ -58,23 +58,22 @@ export function RunTable({ list, total, current, selected, onCurrent, onToggle }
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable with the keyboard */}
       <div role="rowgroup" class="rows" ref={scroller} tabIndex={0} aria-label={texts.title}>
         <div class="space" role="presentation" style={{ blockSize: `${window.height}px` }}>
-          {window.rows.map(({ index, start }) => {
-            const run = runs[index]
-            return (
-              run && (
+          {window.rows.map(
+            (row) =>
+              row && (
                 <Row
-                  key={run.id}
-                  run={run}
-                  index={index}
-                  top={start}
-                  isCurrent={index === current}
-                  isSelected={selected === 'all' || selected.has(run.id)}
+                  key={row.key}
+                  element={row.element}
+                  run={row.item}
+                  index={row.index}
+                  top={row.start}
+                  isCurrent={row.index === current}
+                  isSelected={selected === 'all' || selected.has(row.item.id)}
                   onCurrent={onCurrent}
                   onToggle={onToggle}
                 />
-              )
-            )
-          })}
+              ),
+          )}
         </div>
       </div>
     </div>
@@ -82,6 +81,7 @@ export function RunTable({ list, total, current, selected, onCurrent, onToggle }
 }
 
 interface RowProps {
+  element: RefObject<HTMLDivElement>
   run: CallSummary
   index: number
   top: number
@@ -91,12 +91,15 @@ interface RowProps {
   onToggle(id: string): void
 }
 
-function Row({ run, index, top, isCurrent, isSelected, onCurrent, onToggle }: RowProps) {
+function Row({ element, run, index, top, isCurrent, isSelected, onCurrent, onToggle }: RowProps) {
   // The state says already that a call was canceled.
   const code = run.code === 'CANCELED' ? undefined : run.code
+  const message = run.state === 'pending' ? run.progress?.message : undefined
+  // Every row has the same elements, some of them empty, because an element shows one row after another.
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys J, K and P do the same
     <div
+      ref={element}
       role="row"
       class={classes('run-row', isCurrent && 'current', isSelected && 'selected')}
       aria-rowindex={index + 2}
@@ -114,7 +117,7 @@ function Row({ run, index, top, isCurrent, isSelected, onCurrent, onToggle }: Ro
       </span>
       <span role="cell" class="state">
         <Status call={run} />
-        {code && <span class="code mono clip on-card">{code}</span>}
+        <span class="code mono clip on-card">{code ?? ''}</span>
       </span>
       <span role="cell" class="what clip">
         <a
@@ -125,8 +128,8 @@ function Row({ run, index, top, isCurrent, isSelected, onCurrent, onToggle }: Ro
         >
           {run.operation}
         </a>
-        {code && <span class="code mono">{code}</span>}
-        {run.progress?.message && run.state === 'pending' && <span class="faint">{run.progress.message}</span>}
+        <span class="code mono">{code ?? ''}</span>
+        <span class="faint">{message ?? ''}</span>
       </span>
       <span role="cell" class="who clip" title={run.owner}>
         {personOf(run.owner, run.userId)}

@@ -38,13 +38,13 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
     if (answer.status === 200) return decodeResponse(answer.text, context.key)
     // docs/readings.md#a17: no other success status is accepted.
     if (answer.status !== 202) throw refusal(answer)
-    return pause({ ...waiting, phase: 'polling', pollMs }, answer)
+    return pause(context, { ...waiting, phase: 'polling', pollMs }, answer)
   }
 
   async function poll(args: unknown, context: BackendContext, job: RemoteJob, waiting: Waiting) {
     const answer = await ask(context, job)
     const slower = { ...waiting, pollMs: Math.min(waiting.pollMs * 2, maxPollMs) }
-    if (answer === undefined || isPending(answer.status)) return pause(slower, answer)
+    if (answer === undefined || isPending(answer.status)) return pause(context, slower, answer)
     if (answer.status === 200) return decodeResponse(answer.text, context.key)
     // The process stopped while it submitted the call, and the tool does not know the id: the tool never received the
     // call.
@@ -52,11 +52,10 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
     throw refusal(answer)
   }
 
-  function pause(waiting: Waiting, answer: RemoteAnswer | undefined): Deferred {
-    const now = clock.now()
-    const asked = parseRetryAfter(answer?.header('retry-after'), now)
+  function pause({ remainingMs }: BackendContext, waiting: Waiting, answer: RemoteAnswer | undefined): Deferred {
+    const asked = parseRetryAfter(answer?.header('retry-after'), clock.now())
     const wanted = asked === undefined ? waiting.pollMs : Math.min(Math.max(asked, MIN_PAUSE_MS), MAX_PAUSE_MS)
-    const left = (waiting.deadlineAt ?? Number.POSITIVE_INFINITY) - now
+    const left = remainingMs ?? Number.POSITIVE_INFINITY
     return new Deferred(encodeWaiting(waiting), Math.max(1, Math.ceil(Math.min(wanted, left))))
   }
 
@@ -69,9 +68,7 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
     durable: true,
     ...(settings.callback && { callbackSecret: settings.callback.secretRef }),
     async execute(args, context) {
-      const { remainingMs } = context
-      const deadline = remainingMs !== undefined && { deadlineAt: clock.now() + remainingMs }
-      const waiting: Waiting = { phase: 'submitting', pollMs, ...deadline }
+      const waiting: Waiting = { phase: 'submitting', pollMs }
       await context.expectAnswer(encodeWaiting(waiting))
       const job = new RemoteJob(settings, parts, context)
       return callingOff(context, job, () => submit(args, context, job, waiting))
@@ -80,7 +77,8 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
       if (context.answer !== undefined) return outputOf(parseResponse(context.answer, context.key))
       const waiting = decodeWaiting(stored, pollMs)
       const job = new RemoteJob(settings, parts, context)
-      if (waiting.deadlineAt !== undefined && waiting.deadlineAt <= clock.now()) {
+      // By the engine's clock, which all nodes share. A time of this node's clock must not be stored.
+      if (context.remainingMs !== undefined && context.remainingMs <= 0) {
         await job.cancel()
         throw timedOut(context)
       }

@@ -4,14 +4,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.t
 export interface Waiting {
   /** `submitting`: it is unknown whether the tool received the call. */
   phase: 'submitting' | 'polling'
-  /** The end of this attempt's time limit. */
-  deadlineAt?: number
   /** The current poll delay. */
   pollMs: number
 }
 
-export function encodeWaiting({ phase, deadlineAt, pollMs }: Waiting): JsonObject {
-  return { phase, pollMs, ...(deadlineAt !== undefined && { deadlineAt }) }
+export function encodeWaiting({ phase, pollMs }: Waiting): JsonObject {
+  return { phase, pollMs }
 }
 
 export function decodeWaiting(stored: JsonValue, pollMs: number): Waiting {
@@ -19,6 +17,5 @@ export function decodeWaiting(stored: JsonValue, pollMs: number): Waiting {
   return {
     phase: given.phase === 'polling' ? 'polling' : 'submitting',
     pollMs: typeof given.pollMs === 'number' ? given.pollMs : pollMs,
-    ...(typeof given.deadlineAt === 'number' && { deadlineAt: given.deadlineAt }),
   }
 }

@@ -66,7 +66,7 @@ export class Replies {
     const { promise, resolve, reject } = Promise.withResolvers<Fate>()
     const limit = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_MS)])
     limit.addEventListener('abort', () => reject(away('No broker confirmed a message.')), { once: true })
-    void this.#publishing.add({ topic: to, value: Buffer.from(message), headers, settled: resolve, ...keyOf(about) })
+    void this.#publishing.add({ topic: to, value: Buffer.from(message), headers, settled: resolve, key: keyOf(about) })
     const fate = await promise
     if (fate === 'unknown') throw away('The server is shutting down.')
     if (fate === 'too-large') throw tooLarge()

@@ -31,9 +31,9 @@ export interface KafkaSettings {
   /** Topics that a message may name for its replies. A `*` at the end matches any rest of the name. */
   replyTopics: readonly string[]
   headers: { replyTopic: string; correlation: string; stream: string; refusal: string }
-  /** False if each operation has a topic of its own for its frames. */
   /** The message in place of one that the brokers refuse, for this reason. */
   inPlaceOf: InPlaceOf
+  /** False if each operation has a topic of its own for its frames. */
   framesShared: boolean
   /** The topic of the frames of an operation. */
   frameTopic(operation: string): string

@@ -98,6 +98,11 @@ export function startsOf({ attempt, extras }: Pick<Instance, 'attempt' | 'extras
   return attempt - (extras?.unbegun ?? 0)
 }
 
+/** The same for operators: a call that is still `accepted` may wait for a slot of the worker that took it. */
+export function shownStartsOf(call: Pick<Instance, 'state' | 'attempt' | 'extras'>): number {
+  return call.state === 'accepted' ? 0 : startsOf(call)
+}
+
 export function faultIn(outcome: Outcome | undefined): FaultRecord | undefined {
   return outcome?.kind === 'fault' ? outcome.fault : undefined
 }

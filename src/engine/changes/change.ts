@@ -1,5 +1,5 @@
 /** A change of a call or of an approval, as operators hear of it. */
-import { faultIn, type Instance, startsOf } from '../../core/call/instance.ts'
+import { faultIn, type Instance, shownStartsOf } from '../../core/call/instance.ts'
 import { type CallFilter, keysLike, waitsForApproval } from '../../core/ports/call-list.ts'
 import type { Approval } from '../wait/approvals.ts'
 
@@ -42,7 +42,7 @@ export function callChanged(instance: Instance, at: number): Noted {
     ...(sessionId !== undefined && { sessionId }),
     ...(extras?.calledBy !== undefined && { parent: extras.calledBy }),
     ...(idempotencyKey !== undefined && { key: idempotencyKey }),
-    starts: startsOf(instance),
+    starts: shownStartsOf(instance),
     createdAt,
     ...(endedAt !== undefined && { endedAt }),
   }

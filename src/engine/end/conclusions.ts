@@ -8,6 +8,7 @@ import { isDead } from '../../core/call/dead-letter.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import { type Instance, type InstanceExtras, type Outcome, startsOf } from '../../core/call/instance.ts'
 import type { Questions } from '../../core/call/questions.ts'
+import { settledUnbegun } from '../../core/call/unbegun.ts'
 import { type Fault, type FaultRecord, wholeDelay } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
@@ -93,7 +94,7 @@ export class Conclusions {
   end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
     const { acted = true, direct = false, unbegun = false, traceparent, together } = options
     const endedAt = this.#env.clock.now()
-    const audit = auditEnding(instance, operation, outcome)
+    const audit = auditEnding(unbegun ? { ...instance, ...settledUnbegun(instance) } : instance, operation, outcome)
     const atOnce = direct && outcome.kind !== 'location'
     const change = transitions.endingChange(instance, outcome, {
       endedAt,

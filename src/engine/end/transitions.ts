@@ -1,6 +1,7 @@
 /**
  * The only file that advances an instance: it builds every change of a recorded call and passes it to the store. Other
- * files decide when to write a change. Acceptance and claims are the store's own writes.
+ * files decide when to write a change. Acceptance, claims, and the return of a call that waited for a slot are the store's
+ * own writes.
  */
 
 import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'

@@ -31,6 +31,8 @@ export interface MaintenanceParts {
 const BATCH = 100
 /** After a full batch, maintenance pauses for this many times the duration of the batch, so that calls can run. */
 const REST = 3
+/** The longest such pause. A batch that waited, such as for a database that was away, has not kept calls from running. */
+const MAX_REST_MS = 1_000
 /**
  * Rounds between two corrections of the counts. They drift only because of other nodes, so every round would be too
  * often.
@@ -164,7 +166,7 @@ export class Maintenance {
       if (!(await store.get(owner))) leftovers.push(owner)
       if (++seen % BATCH > 0) continue
       await remove()
-      await this.#rest((clock.monotonicMs() - startedMs) * REST)
+      await this.#restAfter(startedMs)
       startedMs = clock.monotonicMs()
     }
     await remove()
@@ -219,15 +221,17 @@ export class Maintenance {
       const found = await work()
       this.#found += found
       if (found < BATCH) return
-      await this.#rest((clock.monotonicMs() - startedMs) * REST)
+      await this.#restAfter(startedMs)
       if (this.#stopped || !(await this.#leadership.lead())) return
     }
   }
 
-  async #rest(ms: number): Promise<void> {
+  async #restAfter(startedMs: number): Promise<void> {
+    const { clock } = this.#parts.env
+    const ms = Math.min(MAX_REST_MS, (clock.monotonicMs() - startedMs) * REST)
     if (ms <= 0 || this.#stopped) return
     await new Promise<void>((resolve) => {
-      const cancel = this.#parts.env.clock.schedule(ms, () => end())
+      const cancel = clock.schedule(ms, () => end())
       const end = () => {
         cancel()
         this.#endRests.delete(end)

@@ -112,9 +112,10 @@ export class Recorder {
         watching?.stop()
         return this.#refused(acceptance, admitted, options)
       }
-      const tookMs = clock.monotonicMs() - leasedMs
-      if (startNow && tookMs > this.#worker.leaseMs / 3)
-        return this.#stillLeased(instance, admitted).then((leased) => {
+      const leased = startNow && this.#worker.stillLeased(instance, leasedMs)
+      if (leased instanceof Promise)
+        return leased.then((leased) => {
+          if (!leased) this.#limits.ended(admitted.operation, instance)
           const watch = this.#watch(instance, admitted, options, waitedMs)
           return this.#accepted(instance, admitted, options, leased, leased ? watch : this.#late(instance, watch))
         })
@@ -132,22 +133,6 @@ export class Recorder {
   #watch(instance: Instance, admitted: Admitted, options: RunOptions, waitedMs: number): EndWatch | undefined {
     const waitMs = waitFor(admitted, options) - waitedMs
     return waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
-  }
-
-  /**
-   * Renews the lease after a slow write. The lease may be over, and another node may run the call. If it does, or if
-   * the renewal fails, this node does not start the call, and frees its slot.
-   */
-  async #stillLeased(instance: Instance, { operation }: Admitted): Promise<boolean> {
-    const { id, attempt } = instance
-    try {
-      const [renewal] = await this.#store.extend([{ id, attempt }], this.#worker.leaseMs)
-      if (renewal?.held) return true
-    } catch (err) {
-      this.#env.log.warn({ err, operation: operation.key }, 'could not renew the lease of a new call; it runs later')
-    }
-    this.#limits.ended(operation, instance)
-    return false
   }
 
   /** The call was recorded before, or another call has used its approval. */

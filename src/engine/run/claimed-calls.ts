@@ -3,7 +3,7 @@
  * ended because running it again would be wrong.
  */
 
-import type { Instance } from '../../core/call/instance.ts'
+import { type Instance, startsOf } from '../../core/call/instance.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { AttemptParts } from '../attempt/job.ts'
@@ -15,6 +15,7 @@ import { awaitsReader, stoppedUnrun } from '../stream/stream-ends.ts'
 import { abandon } from '../wait/abandon.ts'
 import type { HeldStart } from '../wait/held-start.ts'
 import type { CallEnds } from './call-ends.ts'
+import { type LeaseParts, stillLeased } from './old-lease.ts'
 import { canGoOn, isHeld } from './running.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { LOOK_AGAIN_MS, type Starting } from './starting.ts'
@@ -29,6 +30,7 @@ export interface ClaimedCallsParts {
   ends: CallEnds
   starting: Starting
   heldStart: HeldStart
+  lease: LeaseParts
   /** A call that was interrupted more often than this is given up. */
   maxCutOffs: number
   wake(): void
@@ -41,7 +43,8 @@ export class ClaimedCalls {
     this.#parts = parts
   }
 
-  begin(instance: Instance): void {
+  /** The call was leased after `leasedMs`, on the monotonic clock. */
+  begin(instance: Instance, leasedMs: number): void {
     const { attempts, registry, limits, conclusions, maxCutOffs } = this.#parts
     if (this.#goesOn(instance)) return
     const operation = registry.byKey(instance.operation)
@@ -58,7 +61,7 @@ export class ClaimedCalls {
     } else if (awaitsReader(instance, attempts.env.clock.now())) void conclusions.leaveAwaited(instance)
     else if (cutOffs > 0 && !canGoOn(instance)) this.#end(instance, operation, outcomeUnknown())
     else if (cutOffs > maxCutOffs) this.#end(instance, operation, givenUp(cutOffs))
-    else this.#beginIfRoom(instance, operation)
+    else this.#beginIfRoom(instance, operation, leasedMs)
   }
 
   /** True if this node still works on the call: its end is not written yet, or its handler still runs. */
@@ -75,30 +78,44 @@ export class ClaimedCalls {
   }
 
   #end(instance: Instance, operation: Operation, why: Fault): void {
-    void this.#parts.ends.endUnbegun(instance, operation, stoppedUnrun(instance, why), true)
+    // This claim started nothing. Earlier ones may have.
+    const acted = startsOf(instance) > 1
+    void this.#parts.ends.endUnbegun(instance, operation, stoppedUnrun(instance, why), acted)
   }
 
-  #beginIfRoom(instance: Instance, operation: Operation): void {
+  #beginIfRoom(instance: Instance, operation: Operation, leasedMs: number): void {
     const { limits } = this.#parts
     const isChild = instance.lineage.length > 0
     if (isChild) limits.started(operation, instance)
     const free = isChild || limits.takeClaimed(operation, instance)
-    if (free instanceof Promise) void this.#beginOnceFree(free, instance, operation)
-    else this.#beginOrGiveBack(free, instance, operation)
+    if (free instanceof Promise) void this.#beginOnceFree(free, instance, operation, leasedMs)
+    else this.#beginOrGiveBack(free, instance, operation, leasedMs)
   }
 
-  async #beginOnceFree(taking: Promise<boolean>, instance: Instance, operation: Operation): Promise<void> {
+  async #beginOnceFree(
+    taking: Promise<boolean>,
+    instance: Instance,
+    operation: Operation,
+    leasedMs: number,
+  ): Promise<void> {
     try {
-      this.#beginOrGiveBack(await taking, instance, operation)
+      this.#beginOrGiveBack(await taking, instance, operation, leasedMs)
     } catch (err) {
       this.#lookAgain(instance, operation, err, 'could not request a slot')
     }
   }
 
-  #beginOrGiveBack(free: boolean, instance: Instance, operation: Operation): void {
+  #beginOrGiveBack(free: boolean, instance: Instance, operation: Operation, leasedMs: number): void {
     if (!free) void this.#giveBack(instance)
-    else if (isHeld(instance)) void this.#beginHeld(instance, operation)
-    else this.#parts.starting.start(instance, operation)
+    else if (isHeld(instance)) void this.#beginHeld(instance, operation, leasedMs)
+    else this.#start(instance, operation, leasedMs)
+  }
+
+  #start(instance: Instance, operation: Operation, leasedMs: number): void {
+    const { limits, starting, lease } = this.#parts
+    const leased = stillLeased(lease, instance, leasedMs)
+    if (leased === true) starting.start(instance, operation)
+    else void leased.then((held) => (held ? starting.start(instance, operation) : limits.ended(operation, instance)))
   }
 
   /** The call is due, and this node may be the only one that knows: its next claim leaves the call or finds a slot. */
@@ -108,15 +125,15 @@ export class ClaimedCalls {
   }
 
   /** Starts a call whose approval was decided or expired. The call takes a slot before it uses the approval. */
-  async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
-    const { limits, starting, heldStart } = this.#parts
+  async #beginHeld(instance: Instance, operation: Operation, leasedMs: number): Promise<void> {
+    const { limits, heldStart } = this.#parts
     let ready: Instance | undefined
     try {
       ready = await heldStart.begin(instance, operation)
     } catch (err) {
       this.#lookAgain(instance, operation, err, 'could not read an approval')
     }
-    if (ready) starting.start(ready, operation)
+    if (ready) this.#start(ready, operation, leasedMs)
     else limits.ended(operation, instance)
   }
 

@@ -12,6 +12,7 @@ import type { Conclusions } from '../end/conclusions.ts'
 import { faultOutcome, leaseLost } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { CallSecrets } from '../wait/call-secrets.ts'
+import { type LeaseParts, stillLeased } from './old-lease.ts'
 import { jobOf } from './running.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { showingOf } from './shown-credentials.ts'
@@ -23,7 +24,7 @@ export interface StartingParts {
   conclusions: Conclusions
   running: RunningCalls
   secrets: CallSecrets
-  leaseMs: number
+  lease: LeaseParts
 }
 
 /** The delay before a call is claimed again after a failure of the server itself. */
@@ -49,16 +50,25 @@ export class Starting {
     instance: Instance,
     operation: Operation,
   ): Promise<void> {
+    const { attempts, lease } = this.#parts
+    const { clock, log } = attempts.env
+    const askedMs = clock.monotonicMs()
     try {
-      this.#startWith(await given, instance, operation)
+      const secrets = await given
+      if (await stillLeased(lease, instance, askedMs)) this.#startWith(secrets, instance, operation)
+      else this.#leave(instance, operation, leaseLost())
     } catch (err) {
-      const { attempts, limits } = this.#parts
-      attempts.env.log.error({ operation: operation.key, err }, "could not read the call's secrets; trying again")
-      limits.ended(operation, instance)
-      // A stream is not claimed again: its reader is here.
-      if (operation.stream) attempts.streams?.ended(instance.id, faultOutcome(Fault.from(err)))
-      await giveBackUnbegun(this.#parts, instance, attempts.env.clock.now() + LOOK_AGAIN_MS)
+      log.error({ operation: operation.key, err }, "could not read the call's secrets; trying again")
+      this.#leave(instance, operation, Fault.from(err))
+      await giveBackUnbegun(this.#parts, instance, clock.now() + LOOK_AGAIN_MS)
     }
+  }
+
+  #leave(instance: Instance, operation: Operation, why: Fault): void {
+    const { attempts, limits } = this.#parts
+    limits.ended(operation, instance)
+    // A stream is not claimed again: its reader is here.
+    if (operation.stream) attempts.streams?.ended(instance.id, faultOutcome(why))
   }
 
   #startWith(
@@ -103,10 +113,10 @@ export class Starting {
   }
 
   async #expectAnswer(id: string, waiting: JsonValue): Promise<void> {
-    const { conclusions, leaseMs } = this.#parts
+    const { conclusions, lease } = this.#parts
     const running = this.#parts.running.get(id)
     if (!running) throw leaseLost()
-    running.instance = await conclusions.expectAnswer(running.instance, waiting, running.attempt, leaseMs)
+    running.instance = await conclusions.expectAnswer(running.instance, waiting, running.attempt, lease.leaseMs)
   }
 }
 

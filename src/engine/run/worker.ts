@@ -23,6 +23,7 @@ import { AwaitedCalls } from './awaited-calls.ts'
 import { CallEnds } from './call-ends.ts'
 import { Claiming } from './claim-loop.ts'
 import { ClaimedCalls } from './claimed-calls.ts'
+import { type LeaseParts, stillLeased } from './old-lease.ts'
 import { Retries } from './retries.ts'
 import { RunningCalls } from './running-calls.ts'
 import { Settling } from './settling.ts'
@@ -46,6 +47,7 @@ export interface WorkerSettings {
 export class Worker {
   readonly retries: Retries
   readonly leaseMs: number
+  readonly #lease: LeaseParts
   readonly #store: Store
   readonly #limits: Limits
   readonly #attempts: AttemptParts
@@ -100,7 +102,8 @@ export class Worker {
       wake,
       wakeOthers,
     })
-    const starting = new Starting({ attempts, limits, conclusions, running, secrets, leaseMs })
+    const lease = { env, store, leaseMs }
+    const starting = new Starting({ attempts, limits, conclusions, running, secrets, lease })
     const heldStart = new HeldStart({
       held,
       conclusions,
@@ -117,6 +120,7 @@ export class Worker {
       ends,
       starting,
       heldStart,
+      lease,
       maxCutOffs,
       wake,
     })
@@ -127,11 +131,12 @@ export class Worker {
       limits,
       leaseMs,
       claimEveryMs,
-      begin: (instance) => claimed.begin(instance),
+      begin: (instance, leasedMs) => claimed.begin(instance, leasedMs),
       giveBack: async (instance) => void (await conclusions.giveBackUnbegun(instance)),
     })
     this.retries = retries
     this.leaseMs = leaseMs
+    this.#lease = lease
     this.#store = store
     this.#limits = limits
     this.#attempts = attempts
@@ -153,6 +158,11 @@ export class Worker {
   /** True if a call accepted now may start at once if it has a slot. */
   canStart(who: SlotOwner): boolean {
     return this.claims && this.#limits.mayStart(who)
+  }
+
+  /** See `old-lease.ts`. */
+  stillLeased(instance: Instance, leasedMs: number): true | Promise<boolean> {
+    return stillLeased(this.#lease, instance, leasedMs)
   }
 
   /** Runs a call for which this node holds the lease and a slot. `args` avoids parsing the arguments a second time. */

@@ -213,7 +213,7 @@ export async function assemble(
     reads,
     watchers,
     held,
-    waitsHere: (id) => waitingHere.has(id),
+    suspend: (id) => waitingHere.suspend(id),
     changed: (instance) => waitingHere.changed(instance),
     clock,
     log,
@@ -286,10 +286,11 @@ export async function assemble(
     await membership.registerUnlocked(fresh.due(now()))
     return run()
   }
-  /** The row of a call that has just begun here may not say so. */
-  const current = (found: Instance | undefined) => {
+  /** The row of a call that has just begun here may not say so. Then it is written, and read again. */
+  const current = async (read: () => Promise<Instance | undefined>) => {
+    const found = await read()
     const settling = found?.state === 'accepted' ? begunHere.settle(found.id) : undefined
-    return found && settling ? settling.then(() => reads.get(found.id)) : found
+    return settling ? settling.then(read) : found
   }
   let closing: Promise<void> | undefined
 
@@ -331,8 +332,8 @@ export async function assemble(
         return acceptance.accept(instance, more)
       }),
     alias: (alias) => attempt(() => aliases.add(alias)),
-    get: (id) => attempt(() => reads.get(id).then(current)),
-    find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId).then(current)),
+    get: (id) => attempt(() => current(() => reads.get(id))),
+    find: (tenant, owner, requestId) => attempt(() => current(() => reads.find(tenant, owner, requestId))),
     claim: (wanted) => attempt(() => registered(() => claim(wanted))),
     extend: (held, leaseMs) => attempt(() => leases.extend(held, leaseMs)),
     advance: (change) =>

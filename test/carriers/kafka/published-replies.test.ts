@@ -63,17 +63,28 @@ test('a message is not done if the carrier closes before its reply is published'
   expect(await published).toBe(false)
 })
 
-test('a message that is put aside is done when its dead letter is published', async () => {
+/** Replies whose messages are collected. */
+function openReplies(more: Partial<KafkaSettings> = {}) {
   const added: Outgoing[] = []
   const publishing = { add: (message: Outgoing) => void added.push(message) } as unknown as Publishing
   const settings = {
     topics: { operations: 'ops', replies: 'replies', frames: 'frames', deadLetters: 'dead' },
     headers: { replyTopic: 'reply-topic', correlation: 'correlation-id', stream: 'stream-id', refusal: 'refusal' },
+    replyTopics: [],
     log: createMemoryLog([]),
+    ...more,
   } as unknown as KafkaSettings
+  return { added, replies: new Replies(settings, publishing) }
+}
+
+function received(record: Pick<KafkaRecord, 'value' | 'headers'>): Received {
   const fetched = { partition: 0, batch: { firstOffset: 1n }, records: [] } as unknown as Fetched
-  const record = { offsetDelta: 0, key: null, value: Buffer.from('garbage'), headers: [] } as unknown as KafkaRecord
-  const address = new Replies(settings, publishing).addressOf(new Received('ops', fetched, record))
+  return new Received('ops', fetched, { offsetDelta: 0, key: null, ...record } as unknown as KafkaRecord)
+}
+
+test('a message that is put aside is done when its dead letter is published', async () => {
+  const { added, replies } = openReplies()
+  const address = replies.addressOf(received({ value: Buffer.from('garbage'), headers: [] }))
 
   address.send('refused', undefined)
   const done = address.flushed()
@@ -82,4 +93,32 @@ test('a message that is put aside is done when its dead letter is published', as
   expect(added.map(({ topic }) => topic)).toEqual(['dead'])
   added[0]?.settled?.('published')
   expect(await done).toBe(true)
+})
+
+test('a reply that is sent late has its request id as the key, as every reply', async () => {
+  const { added, replies } = openReplies()
+
+  const sending = replies.sendLate({}, '{}', 'r1', new AbortController().signal)
+  added[0]?.settled?.('published')
+  await sending
+
+  expect(added.map(({ topic, key }) => [topic, key?.toString()])).toEqual([['replies', 'r1']])
+})
+
+test('of a reply topic that is named twice, the one that was checked is used', () => {
+  const name = Buffer.from('reply-topic')
+  const topics = [Buffer.from('team.a'), Buffer.from('callplane.secret')]
+  for (const [allowed, named] of [
+    [true, topics],
+    [false, topics.toReversed()],
+  ] as const) {
+    const { added, replies } = openReplies({ replyTopics: ['team.*'] })
+    const headers = named.map((topic) => [name, topic]) as KafkaRecord['headers']
+    const address = replies.addressOf(received({ value: Buffer.from('{}'), headers }))
+
+    address.send('reply', 'r1')
+
+    expect(address.refusal === undefined).toBe(allowed)
+    expect(added.map(({ topic }) => topic)).toEqual([allowed ? 'team.a' : 'replies'])
+  }
 })

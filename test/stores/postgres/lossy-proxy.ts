@@ -1,6 +1,6 @@
 /**
- * A proxy in front of Postgres that loses answers: the server has done its work, and the connection ends before the
- * client hears of it.
+ * A proxy in front of Postgres that loses answers or keeps them back: the server has done its work, and the client does not
+ * hear of it, or hears of it late.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -12,6 +12,8 @@ export interface LossyProxy extends AsyncDisposable {
   readonly lost: number
   /** From now on, every so many answers are lost. */
   loseEvery(count: number): void
+  /** Keeps back the next answer that has this text, until `release`. `kept` resolves when it is there. */
+  keepBack(text: string): { kept: Promise<void>; release(): void }
 }
 
 /** A connection answers this often until it is open: login, settings, and the question whether it is a standby. */
@@ -20,6 +22,7 @@ const GREETINGS = 3
 export async function startLossyProxy(server: Postgres): Promise<LossyProxy> {
   const sockets = new Set<Socket>()
   let [every, answers, lost] = [Number.POSITIVE_INFINITY, 0, 0]
+  let keeping: { text: string; keep(answer: () => void): void } | undefined
   const proxy = createServer((client) => {
     const upstream = connect(server.port, '127.0.0.1')
     let heard = 0
@@ -33,6 +36,11 @@ export async function startLossyProxy(server: Postgres): Promise<LossyProxy> {
     }
     client.on('data', (bytes) => upstream.write(bytes))
     upstream.on('data', (bytes) => {
+      if (keeping && bytes.includes(keeping.text)) {
+        keeping.keep(() => client.write(bytes))
+        keeping = undefined
+        return
+      }
       if (++heard <= GREETINGS || ++answers % every !== 0) return void client.write(bytes)
       lost++
       client.destroy()
@@ -47,6 +55,11 @@ export async function startLossyProxy(server: Postgres): Promise<LossyProxy> {
     },
     loseEvery(count) {
       every = count
+    },
+    keepBack(text) {
+      const answer = Promise.withResolvers<() => void>()
+      keeping = { text, keep: answer.resolve }
+      return { kept: answer.promise.then(() => undefined), release: () => void answer.promise.then((send) => send()) }
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()

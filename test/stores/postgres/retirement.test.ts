@@ -119,6 +119,25 @@ describeWith(postgresServer, 'generations that are retired', () => {
     return found.map((row) => row.name).sort()
   }
 
+  test('while a large generation is read, other calls past their retention are removed', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const store = await schema.open({ clock, serverTime: () => clock.now(), rotation: LARGE })
+    const { kept } = await fill(store, clock)
+    await expireAll(store)
+    // More slices than there are between two looks at other calls.
+    await Promise.all(Array.from({ length: 1_200 }, () => ended(store, clock, KEPT_MS)))
+    clock.advance(65_000)
+    await store.expire(10, nothing)
+    clock.advance(KEPT_MS)
+    await store.expire(10, nothing)
+    clock.advance(10 * KEPT_MS)
+    for (let slices = 0; slices < 55; slices++) expect(await store.expire(10, nothing)).toBeGreaterThanOrEqual(10)
+    expect(await store.get(kept)).toBe(undefined)
+    const generation = `SELECT state FROM ${schema.name}.generations WHERE number = 2`
+    expect(await server.query(generation)).toEqual([{ state: 'closed' }])
+  })
+
   test('a call whose caller is missing is kept, and so are the calls after it', async () => {
     await using schema = createSchema(server)
     const clock = createManualClock()

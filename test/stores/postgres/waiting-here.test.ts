@@ -1,9 +1,12 @@
 /** Calls that wait for a slot of their node are claimed when they are accepted, and given back if they wait for long. */
+import { hash } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Instance } from '../../../src/core/call/instance.ts'
 import { statesBefore } from '../../../src/core/call/state.ts'
 import type { AcceptMore, Change, Claim, Store } from '../../../src/core/ports/store.ts'
+import { listedOf, summaryOf } from '../../../src/engine/admin/calls/call-view.ts'
+import { callChanged } from '../../../src/engine/changes/change.ts'
 import { systemClock } from '../../../src/server/build/environment.ts'
 import { createManualClock, type ManualClock } from '../../../src/testing/fakes/clock.ts'
 import { sampleInstance } from '../../../src/testing/fakes/instances.ts'
@@ -97,6 +100,108 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     expect(await here.get(id)).toMatchObject({ state: 'pending', attempt: 1 })
   })
 
+  test('operators see it as a call that was not started', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const id = await acceptHere(here, clock)
+    const started = { tenant: 'main', filter: { minStarts: 1 }, limit: 9, scan: 99 }
+    const waiting = (await there.get(id)) as Instance
+
+    expect(summaryOf({ redact: (text) => text }, listedOf(waiting))).toMatchObject({ state: 'accepted', attempts: 0 })
+    expect(callChanged(waiting, clock.now())).toMatchObject({ state: 'accepted', starts: 0 })
+    expect(await there.calls.page(started)).toMatchObject({ calls: [] })
+    await here.claim(CLAIM)
+    await here.get(id)
+
+    expect(await there.calls.page(started)).toMatchObject({ calls: [{ id }] })
+  })
+
+  test('its node finds it by a further request id as it was asked for', async () => {
+    await using schema = createSchema(server)
+    const { clock, here } = await openTwo(schema)
+    const call = sampleInstance(clock.now(), { dueAt: clock.now() })
+    const { id: instanceId, tenant, owner, expiresAt } = call
+    await here.accept(call, HERE)
+    await here.alias({ instanceId, tenant, owner, requestId: 'again', expiresAt })
+    await here.claim(CLAIM)
+
+    expect(await here.find(tenant, owner, 'again')).toMatchObject({ requestId: 'again', state: 'pending' })
+  })
+
+  test('its end says when it began, also if it is written with records or read meanwhile', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    const [read, changed, announced] = [
+      await acceptHere(here, clock),
+      await acceptHere(here, clock),
+      await acceptHere(here, clock),
+    ]
+    clock.advance(40)
+    const startedAt = clock.now()
+    expect(idsOf(await here.claim(CLAIM))).toHaveLength(3)
+    await there.tell(changed)
+    clock.advance(10)
+    const end = (id: string, more: Partial<Change> = {}) => here.advance({ ...ending(id, clock), attempt: 1, ...more })
+
+    await Promise.all([end(read), here.calls.attempts(read)])
+    await end(changed)
+    await end(announced, { records: [{ key: 'announcement', value: '1' }] })
+
+    for (const id of [read, changed, announced]) expect(await there.calls.attempts(id)).toEqual({ past: [], startedAt })
+  })
+
+  test('a stop that its node has just heard of is not missed', async () => {
+    await using schema = createSchema(server)
+    const { clock, here, there } = await openTwo(schema)
+    // After this look, a call that waits here is claimed without another one.
+    expect(idsOf(await here.claim(CLAIM))).toEqual([])
+    const id = await acceptHere(here, clock)
+    const [first] = (await there.nodes?.()) ?? []
+    const holder = new pg.Client({ connectionString: server.url })
+    await holder.connect()
+    await holder.query('BEGIN')
+    await holder.query(`LOCK TABLE ${schema.name}.calls_1 IN ACCESS EXCLUSIVE MODE`)
+    await holder.query(`UPDATE ${schema.name}.calls_1 SET stop_requested = true, revision = 2`)
+    const channel = `callplane_${hash('sha256', schema.name, 'hex').slice(0, 8)}_${first?.node}`
+    await server.query(`SELECT pg_notify('${channel}', '${id}')`)
+    // Its node reads the call.
+    const waiting = `SELECT FROM pg_stat_activity WHERE application_name = 'callplane' AND wait_event_type = 'Lock'`
+    await expect.poll(async () => (await server.query(waiting)).length).toBe(1)
+
+    const told = woken(here)
+    const before = idsOf(await here.claim(CLAIM))
+    await holder.query('COMMIT')
+    await holder.end()
+    expect(before).toEqual([])
+    await told
+
+    expect((await here.claim(CLAIM)).instances).toMatchObject([{ id, stopRequested: true }])
+  })
+
+  test('a call whose claim took nearly its lease is not begun', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const here = await schema.open({ clock, serverTime: () => clock.now() })
+    const waits = await acceptHere(here, clock)
+    const inQueue = await accept(here, clock)
+    const holder = new pg.Client({ connectionString: server.url })
+    await holder.connect()
+    await holder.query('BEGIN')
+    await holder.query(`SELECT FROM ${schema.name}.due FOR UPDATE`)
+    const claiming = here.claim(CLAIM)
+    const waiting = `FROM pg_stat_activity WHERE application_name = 'callplane' AND wait_event_type = 'Lock'`
+    await expect.poll(async () => (await server.query(`SELECT ${waiting}`)).length).toBe(1)
+
+    clock.advance(29_000)
+    await server.query(`SELECT pg_terminate_backend(pid) ${waiting}`)
+    await holder.query('ROLLBACK')
+    await holder.end()
+
+    const claimed = idsOf(await claiming)
+    expect(claimed).toContain(inQueue)
+    expect(claimed).not.toContain(waits)
+  })
+
   test('a call that is not due waits for its time in the queue', async () => {
     await using schema = createSchema(server)
     const { clock, here } = await openTwo(schema)
@@ -163,13 +268,11 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     await using schema = createSchema(server)
     const { clock, here, there } = await openTwo(schema)
     const [first] = (await there.nodes?.()) ?? []
-    // After this look, a call that waits here is claimed without another one.
-    expect(idsOf(await here.claim(CLAIM))).toEqual([])
     const id = await acceptHere(here, clock)
+    expect((await here.claim(CLAIM)).instances).toMatchObject([{ id, attempt: 1 }])
+
     await there.nodeEnds?.ended(first?.node as number)
     expect((await there.claim(CLAIM)).instances).toMatchObject([{ id, attempt: 2 }])
-
-    expect((await here.claim(CLAIM)).instances).toMatchObject([{ id, attempt: 1 }])
 
     expect(await here.advance({ ...ending(id, clock), attempt: 1 })).toMatchObject({ applied: false })
     expect(await there.advance({ ...ending(id, clock), attempt: 2 })).toMatchObject({ applied: true })

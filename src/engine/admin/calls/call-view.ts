@@ -1,6 +1,6 @@
 /** A call as an operator sees it: without its arguments and its result. */
 import { isDead } from '../../../core/call/dead-letter.ts'
-import { faultIn, type Instance, startsOf } from '../../../core/call/instance.ts'
+import { faultIn, type Instance, shownStartsOf } from '../../../core/call/instance.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { nameIn } from '../../../core/operation/names.ts'
 import { type ListedCall, waitsForApproval } from '../../../core/ports/call-list.ts'
@@ -49,7 +49,7 @@ export function summaryOf({ redact }: ViewParts, call: ListedCall): CallSummary 
     state,
     ...(waitsForApproval(call) && { held: true }),
     ...(fault && { code: fault.code, kind: fault.kind }),
-    attempts: startsOf(call),
+    attempts: shownStartsOf(call),
     createdAt: timeText(createdAt),
     ...(endedAt !== undefined && { endedAt: timeText(endedAt), durationMs: Math.max(0, endedAt - createdAt) }),
     expiresAt: timeText(call.expiresAt),

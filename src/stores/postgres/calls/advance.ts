@@ -59,25 +59,33 @@ export class AdvancedCalls {
 
   advance(change: Change): Promise<Advanced> {
     const { writes, newMark, held, fresh } = this.#parts
-    const { id, records } = change
+    const { id, attempt, records } = change
+    const standing = isTerminal(change.to) ? held.entry(id) : undefined
+    const isHeld = attempt === undefined || attempt === standing?.instance.attempt
+    const known = isHeld ? standing : undefined
+    const begunAt = known?.begunAt
     if (records && records.length > 0) {
       const lanes = [id, ...records.map(({ key }) => `record ${key}`)]
-      const marked = { id, change, held: undefined, fresh: false, mark: newMark() }
+      const marked = { id, change, held: undefined, begunAt, fresh: false, mark: newMark() }
       return alone(writes, `advance ${id}`, (session, uncertain) => this.#advanceWith(session, marked, uncertain), {
         lanes: [...new Set(lanes)],
       })
     }
-    const standing = isTerminal(change.to) ? held.entry(id) : undefined
-    const isHeld = change.attempt === undefined || change.attempt === standing?.instance.attempt
-    const known = isHeld ? standing : undefined
-    const marked = { id, change, held: known, fresh: known !== undefined && fresh.isFresh(id), mark: newMark() }
+    const marked = {
+      id,
+      change,
+      held: known,
+      begunAt,
+      fresh: known !== undefined && fresh.isFresh(id),
+      mark: newMark(),
+    }
     const bytes = change.outcome?.kind === 'result' ? 200 : 0
     return writes.add(this.#shapeOf(marked), marked, { lanes: [id], bytes })
   }
 
-  #shapeOf({ change, held, fresh }: Marked): AdvanceShape {
+  #shapeOf({ change, held, begunAt, fresh }: Marked): AdvanceShape {
     const { to, from } = change
-    const begun = held?.begunAt !== undefined
+    const begun = begunAt !== undefined
     const columns = columnsIn(change) | (held ? KNOWN : 0) | (fresh ? FRESH : 0) | (begun ? BEGUN : 0)
     const last = this.#last
     if (last && last.columns === columns && last.to === to && last.from === from) return last.shape
@@ -90,7 +98,7 @@ export class AdvancedCalls {
 
   #newShape(key: string, change: Change, ending: Omit<UpdateTerms, 'agreed'>): AdvanceShape {
     const { tables } = this.#parts
-    const terms = { known: false, fresh: false, begun: false, agreed: 0 }
+    const terms = { known: false, fresh: false, begun: ending.begun, agreed: 0 }
     const updateIn = perGeneration((generation) => updateOf(tables, generation, change, terms))
     const endsFor = (agreed: number) =>
       perGeneration((generation) => updateOf(tables, generation, change, { ...ending, agreed }))
@@ -194,18 +202,21 @@ export class AdvancedCalls {
       if (row?.mark === marked.mark) return this.#took(marked, row)
     }
     const { updateIn } = this.#shapeOf(marked)
-    const result = await transaction<'applied' | 'differ' | 'refused'>(session, async () => {
+    const result = await transaction<CallRow | 'differ' | 'refused'>(session, async () => {
       if (!(await records.apply(session, change.records ?? []))) return { commit: false, value: 'differ' }
-      const changed = new Set<string>()
+      const changed = new Map<string, CallRow>()
       await changeInPlace(session, this.#parts, [marked], async (generation) => {
         const { columns, ...update } = updateIn(generation)
-        if ((await session.query(update, batchValues(columns, [marked], 0))).rows.length === 1) changed.add(marked.id)
+        for (const row of (await session.query<CallRow>(update, batchValues(columns, [marked], 0))).rows)
+          changed.set(row.id, row)
         return changed
       })
-      return changed.size === 1 ? { commit: true, value: 'applied' } : { commit: false, value: 'refused' }
+      const row = changed.get(marked.id)
+      return row ? { commit: true, value: row } : { commit: false, value: 'refused' }
     })
+    // The row as it was changed here. By now another node may have claimed it.
+    if (typeof result !== 'string') return this.#took(marked, result)
     const row = await standing()
-    if (result === 'applied' && row) return this.#took(marked, row)
     const instance = row && decodeCall(row)
     return {
       applied: false,

@@ -1,4 +1,7 @@
-/** Changes beside those of the engine's transitions: progress, a mark that a caller was told, a stop request, an answer. */
+/**
+ * Changes beside those of the engine's transitions: a start, progress, a mark that a caller was told, a stop request, an
+ * answer.
+ */
 import type { Instance, Progress } from '../../../core/call/instance.ts'
 import type { JsonValue } from '../../../core/json.ts'
 import type { Advanced, Lease } from '../../../core/ports/store.ts'

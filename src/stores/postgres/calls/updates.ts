@@ -18,6 +18,8 @@ export interface Marked {
   readonly change: Change
   /** The call as this node knows it, if it runs it. The result is then computed here, and not sent back. */
   readonly held: Held | undefined
+  /** When this node began the call that it ends, if its row does not say so yet. */
+  readonly begunAt: number | undefined
   /** It has no row in `due`. */
   readonly fresh: boolean
   /** Of the write. The calls of a batch may share it. */
@@ -127,8 +129,10 @@ export function updateOf(
     columns.push({ name: `untold_${name}`, type, read: (marked) => marked.change.untold?.[field] ?? null })
     set.push(`${name} = CASE WHEN c.told THEN u.${name} ELSE u.untold_${name} END`)
   }
-  const tellsStart = begun && change.settled === undefined
-  if (tellsStart) columns.push({ name: 'begun_at', type: 'int8', read: ({ held }) => held?.begunAt ?? null })
+  if (begun && change.settled === undefined) {
+    columns.push({ name: 'begun_at', type: 'int8', read: ({ begunAt }) => begunAt ?? null })
+    sent.push('begun_at')
+  }
   if (change.dueAt === undefined) set.push('due_at = NULL')
   // The attempt is over, and the next one has a start of its own.
   if (change.settled !== undefined) set.push('begun_at = NULL')
@@ -144,8 +148,6 @@ export function updateOf(
     set.push(`sweep_at = least(c.sweep_at, ${keepUntilIn(change)})`)
   const source = batchSource(columns, agreed)
   set.push(...sent.map((name) => `${name} = ${source.valueOf(name)}`))
-  // The start may have been written since this change was made.
-  if (tellsStart) set.push(`begun_at = coalesce(${source.valueOf('begun_at')}, c.begun_at)`)
   const fenced = known || attempt !== undefined ? ` AND c.${fence} = ${source.valueOf(fence)}` : ''
   const where = `WHERE c.id = u.id AND c.state IN (${lettersOf(from)})${fenced}`
   const update = `UPDATE ${tables.calls(generation)} c SET ${set.join(', ')} FROM ${source.rows}`

@@ -14,7 +14,6 @@ import type { Generations } from './generations.ts'
 import { createRetirement } from './retirement.ts'
 import { createRotation, type RotationRules } from './rotation.ts'
 import { createSample } from './sample.ts'
-import type { Surveyed } from './survey.ts'
 import { createSweep } from './sweep.ts'
 
 export interface ExpiryParts {
@@ -35,6 +34,8 @@ type RemoveObjects = (ids: readonly string[]) => Promise<void>
  * With slices of 250, the p99 of 1,000 calls a second doubled meanwhile.
  */
 const SLICE = 20
+/** Slices until all generations are looked at again. With a look before each slice, removing a call took 1.7 times the CPU time. */
+const SLICES_BETWEEN_LOOKS = 50
 
 export function createExpiry({ tables, generations, reads, writes, audit, rules, now, log }: ExpiryParts) {
   const sample = createSample(tables)
@@ -68,14 +69,8 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
     await alone(writes, 'expire', (session) => sweep.remove(session, ids), { lanes: ids })
   }
 
-  /** Reads one slice of a generation that is ripe. */
-  async function retireSome(
-    surveyed: readonly Surveyed[],
-    limit: number,
-    removeObjects: RemoveObjects,
-  ): Promise<number> {
-    const closed = surveyed.filter(({ state }) => state === 'closed')
-    if (closed.length === 0 || !(await run('retire', (session) => retirement.begin(session, closed)))) return 0
+  /** Reads the next slice of the generation that is being retired. */
+  async function retireSome(limit: number, removeObjects: RemoveObjects): Promise<number> {
     const slice = await run('retire', (session) => retirement.archive(session, SLICE))
     const stored = slice.rows.filter((row) => row.over && row.stored).map(({ id }) => id)
     if (stored.length > 0) await removeObjects(stored)
@@ -87,11 +82,18 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
 
   /** One at a time: the reading of a generation goes on where the last call stopped. */
   let last: Promise<unknown> = Promise.resolve()
+  let slicesUntilLook = 0
 
   async function expire(limit: number, removeObjects: RemoveObjects): Promise<number> {
+    if (slicesUntilLook-- > 0 && retirement.isUnderWay) return retireSome(limit, removeObjects)
+    slicesUntilLook = 0
     const { surveyed, ids } = await run('look', (session) => look(session, limit))
     if (ids.length > 0) await sweepAll(ids, removeObjects)
-    return ids.length >= limit ? ids.length : ids.length + (await retireSome(surveyed, limit, removeObjects))
+    if (ids.length >= limit) return ids.length
+    const closed = surveyed.filter(({ state }) => state === 'closed')
+    if (closed.length === 0 || !(await run('retire', (session) => retirement.begin(session, closed)))) return ids.length
+    slicesUntilLook = SLICES_BETWEEN_LOOKS
+    return ids.length + (await retireSome(limit, removeObjects))
   }
 
   return {

@@ -179,6 +179,11 @@ export function createRetirement({ tables, generations, audit, sample, smallByte
   }
 
   return {
+    /** A generation is being read. */
+    get isUnderWay(): boolean {
+      return walk !== undefined
+    },
+
     /** Chooses one of the closed generations to read, if one is ripe. */
     async begin(session: Session, surveyed: readonly Surveyed[]): Promise<boolean> {
       // Another node may have dropped one of them since.

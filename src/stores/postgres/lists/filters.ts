@@ -17,6 +17,9 @@ export interface Range {
 
 const HELD = `(c.held AND c.state IN (${OPEN}) AND ${STARTS} = 0)`
 
+/** A call that is still accepted may wait for a slot of the node that took it. */
+const SHOWN_STARTS = `CASE c.state WHEN '${letterOf('accepted')}' THEN 0 ELSE ${STARTS} END`
+
 /** `values` has the parameters in the same order. The first two are the range of ids, and the third is the tenant. */
 export const CONDITION = [
   'c.id < $1::uuid AND c.id >= $2::uuid',
@@ -33,7 +36,7 @@ export const CONDITION = [
   '($13::text IS NULL OR c.key_hash IS NOT NULL AND strpos(c.fixed, $13) > 0)',
   '($14::uuid IS NULL OR c.called_by = $14)',
   '($15::uuid IS NULL OR c.replay_of = $15)',
-  `($16::integer IS NULL OR ${STARTS} >= $16)`,
+  `($16::integer IS NULL OR ${SHOWN_STARTS} >= $16)`,
   '($17::bigint IS NULL OR coalesce(c.ended_at, $4::bigint) - c.created_at >= $17)',
   '($18::uuid[] IS NULL OR c.id = ANY ($18))',
 ].join(' AND ')

@@ -1,6 +1,7 @@
 /**
- * The calls that this node runs, as it last knew them. Their ends are computed from it, so the database does not send
- * the arguments back. A revision that does not fit shows that another node has changed a call.
+ * The calls that this node runs or has claimed for its next slots, as it last knew them. Their ends are computed from it,
+ * so the database does not send the arguments back. A revision that does not fit shows that another node has changed a
+ * call.
  */
 import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
@@ -31,9 +32,9 @@ export class HeldCalls {
     return this.#byId.keys()
   }
 
-  /** This node has accepted or claimed the call. False if it does not run the call. */
+  /** This node has accepted or claimed the call. False if it has no lease of it. */
   took(instance: Instance, generation: number, node: number | null): boolean {
-    if (!isRun(instance)) return false
+    if (!isLeased(instance)) return false
     this.#byId.set(instance.id, { instance, generation, node, begunAt: undefined })
     return true
   }
@@ -42,16 +43,16 @@ export class HeldCalls {
     this.#byId.delete(id)
   }
 
-  /** A newer state of a call. It counts only if this node runs the call. */
+  /** A newer state of a call. It counts only if this node has it. */
   changed(instance: Instance): void {
     const before = this.#byId.get(instance.id)
     if (!before) return
-    if (isRun(instance) && instance.attempt === before.instance.attempt) before.instance = instance
+    if (isLeased(instance) && instance.attempt === before.instance.attempt) before.instance = instance
     else this.#byId.delete(instance.id)
   }
 }
 
-/** A worker has it: it was handed out, and the attempt is not settled. */
-function isRun({ state, attempt, settled, dueAt }: Instance): boolean {
+/** A node has claimed it, and the attempt is not settled. */
+function isLeased({ state, attempt, settled, dueAt }: Instance): boolean {
   return !isTerminal(state) && attempt > settled && dueAt !== undefined
 }

@@ -17,8 +17,8 @@ export interface RemoteChangesParts {
   reads: CallReads
   watchers: Watchers
   held: HeldCalls
-  /** True if the call waits for a slot of this node. */
-  waitsHere(id: string): boolean
+  /** True if the call waits for a slot of this node. It is not handed out before `changed`. */
+  suspend(id: string): boolean
   /** A call as another node has left it. */
   changed(instance: Instance): void
   clock: Clock
@@ -66,14 +66,14 @@ export class RemoteChanges {
 
   /** The id of a call that another node has changed, or a request for such hints. */
   heard(line: string): void {
-    const { watchers, held, waitsHere, node, log } = this.#parts
+    const { watchers, held, suspend, node, log } = this.#parts
     if (line.startsWith(ASKS)) {
       const [asking, id = ''] = line.slice(ASKS.length).split(' ')
       if (Number(asking) !== node() && held.get(id)) this.#remember(id, Number(asking))
       return
     }
     const id = line
-    if (watchers.revisionOf(id) === undefined && !waitsHere(id)) return
+    if (!suspend(id) && watchers.revisionOf(id) === undefined) return
     this.#refresh([id]).catch((err) => log?.debug({ err }, 'could not read a changed call; it is read again soon'))
   }
 

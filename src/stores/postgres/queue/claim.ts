@@ -15,7 +15,7 @@ import { choose, createBudget, lackingIn, merged, type Place } from './choice.ts
 import type { DueRepair } from './due-repair.ts'
 import { createLook, type Look } from './look.ts'
 import { createTaking, type TakingParts } from './taking.ts'
-import type { WaitingHere } from './waiting-here.ts'
+import { LEAST_LEASE, type WaitingHere } from './waiting-here.ts'
 
 export interface ClaimParts extends TakingParts {
   claims: Batches
@@ -61,8 +61,9 @@ export function createClaim(parts: ClaimParts) {
 
   async function run(session: Session, claim: Claim): Promise<Claimed> {
     const at = now()
-    unreported = unreported.filter(({ dueAt = 0 }) => dueAt > at)
     await resolveDoubts(session, unreported)
+    // The others are due at the end of their leases.
+    unreported = unreported.filter(({ dueAt = 0 }) => dueAt - at >= claim.leaseMs * LEAST_LEASE)
     const claimed = await claimInto(unreported, session, claim, at)
     unreported = []
     return claimed

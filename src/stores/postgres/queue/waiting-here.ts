@@ -35,8 +35,8 @@ export interface WaitingHereParts {
 const WAIT_MS = 250
 /** While no other call was due, calls that wait here are claimed without a look into `due` for this long. */
 const LOOK_EVERY_MS = 100
-/** The part of a lease that must be left. A worker renews leases after a third of their length. */
-const LEAST_LEASE = 0.5
+/** The part of a lease that must be left when a call is handed out. A worker renews leases after a third of their length. */
+export const LEAST_LEASE = 0.5
 
 interface Waiting extends Candidate {
   /** The arguments as JSON. Not the ones that were accepted: the caller in this process may have changed them since. */
@@ -49,6 +49,8 @@ export class WaitingHere {
   readonly #byId = new BriefMap<Waiting>()
   /** Those of them whose stop was requested. They need no slot. */
   readonly #stopped = new Set<string>()
+  /** Those that another node has changed, until they are read. They may be stopped, or have ended. */
+  readonly #suspended = new Set<string>()
   /** Calls that could not be given back. This node does not start them any more. */
   #leaving: Waiting[] = []
   /** Until when the last look into `due`, which found nothing, counts. */
@@ -74,8 +76,11 @@ export class WaitingHere {
     return this.#byId.size
   }
 
-  has(id: string): boolean {
-    return this.#byId.has(id)
+  /** Another node has changed the call. False if it does not wait here. Otherwise `changed` follows, maybe. */
+  suspend(id: string): boolean {
+    if (!this.#byId.has(id)) return false
+    this.#suspended.add(id)
+    return true
   }
 
   /** A call was accepted and claimed. */
@@ -105,11 +110,10 @@ export class WaitingHere {
   /** A call as it is now. */
   changed({ id, stopRequested }: Instance): void {
     if (!this.#byId.has(id)) return
+    const wasSuspended = this.#suspended.delete(id)
     if (!this.#parts.held.get(id)) this.drop(id)
-    else if (stopRequested) {
-      this.#stopped.add(id)
-      this.#parts.wakeHere()
-    }
+    else if (stopRequested) this.#stopped.add(id)
+    if (wasSuspended || stopRequested) this.#parts.wakeHere()
   }
 
   /** Hands out those of these calls that wait here and that this node still has. */
@@ -146,7 +150,7 @@ export class WaitingHere {
   callers(operations: ReadonlySet<string>, at: number): DueCaller[] {
     const callers = new Map<string, DueCaller>()
     for (const call of this.#byId.values()) {
-      if (!operations.has(call.operation) || call.due_at > at) continue
+      if (!operations.has(call.operation) || call.due_at > at || this.#suspended.has(call.id)) continue
       const key = keyOf(call)
       const caller = callers.get(key)
       if (caller) caller.calls.push(call)
@@ -187,9 +191,7 @@ export class WaitingHere {
 
   /** Any node may take all calls that wait here. */
   async release(): Promise<void> {
-    const all = this.#byId.values()
-    for (const { id } of all) this.#remove(id)
-    await this.#giveBackAll(all)
+    await this.#leave(this.#byId.values())
   }
 
   end(): void {
@@ -199,6 +201,7 @@ export class WaitingHere {
 
   #remove(id: string): boolean {
     this.#stopped.delete(id)
+    this.#suspended.delete(id)
     return this.#byId.delete(id)
   }
 
@@ -213,13 +216,18 @@ export class WaitingHere {
   async #giveBackOld(): Promise<void> {
     const before = this.#parts.clock.monotonicMs() - WAIT_MS
     const old = this.#byId.values().filter(({ sinceMs }) => sinceMs <= before)
+    if ((await this.#leave(old)) > 0) this.#parts.wakeOthers()
+    if (this.size > 0) this.#tickLater()
+  }
+
+  /** Gives back these calls, and those that could not be given back before. Returns their number. */
+  async #leave(calls: readonly Waiting[]): Promise<number> {
     // A claim must not take them meanwhile.
-    for (const { id } of old) this.#remove(id)
-    const leaving = [...this.#leaving, ...old]
+    for (const { id } of calls) this.#remove(id)
+    const leaving = [...this.#leaving, ...calls]
     this.#leaving = []
     await this.#giveBackAll(leaving)
-    if (leaving.length > 0) this.#parts.wakeOthers()
-    if (this.size > 0) this.#tickLater()
+    return leaving.length
   }
 
   async #giveBackAll(calls: readonly Waiting[]): Promise<void> {
