@@ -26,7 +26,8 @@ const KEPT_MS = 100_000
 const AUDIT: AuditEnding = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' }
 const CLAIM = { operations: ['v1:reports.generate@1.0.0'], limit: 10, leaseMs: 30_000 }
 
-const nothing = async () => {}
+type RemoveObjects = Parameters<Store['expire']>[1]
+const nothing: RemoveObjects = async () => {}
 
 /** An ended call that is kept for some time. */
 async function ended(
@@ -79,9 +80,9 @@ async function fill(store: Store, clock: ManualClock, round = 0) {
 }
 
 /** As maintenance does it. */
-async function expireAll(store: Pick<Store, 'expire'>, removed: string[] = []): Promise<void> {
+async function expireAll(store: Pick<Store, 'expire'>, removeObjects: RemoveObjects = nothing): Promise<void> {
   let found: number
-  do found = await store.expire(10, async (ids) => void removed.push(...ids))
+  do found = await store.expire(10, removeObjects)
   while (found >= 10)
 }
 
@@ -176,7 +177,7 @@ describeWith(postgresServer, 'generations that are retired', () => {
     const before = await store.audit.list({ tenant: 'main', limit: 500 })
 
     const removed: string[] = []
-    await expireAll(store, removed)
+    await expireAll(store, async (ids) => void removed.push(...ids))
 
     expect(removed.sort()).toEqual(withObjects(filled.over).sort())
     await expectOnlyTheRest(store, filled)
@@ -203,7 +204,7 @@ describeWith(postgresServer, 'generations that are retired', () => {
     const store = await schema.open({ clock, serverTime: () => clock.now(), rotation: LARGE })
     const filled = await fill(store, clock)
 
-    const failing = store.expire(10, async () => {
+    const failing = expireAll(store, async () => {
       throw new Error('The objects cannot be reached.')
     })
 

@@ -347,16 +347,26 @@ describeWith(postgresServer, 'calls that wait at their node', () => {
     expect(idsOf(await here.claim(CLAIM))).toEqual([again.id, later])
   })
 
-  test('behind calls that wait in the queue, a new call gets its row at once', async () => {
+  test('a new call gets its row at once behind a call that has waited in the queue for long, and only then', async () => {
     await using schema = createSchema(server)
     const { clock, here, there } = await openTwo(schema)
-    await accept(there, clock)
-    await accept(there, clock)
-    expect(idsOf(await here.claim({ ...CLAIM, limit: 1 }))).toHaveLength(1)
+    const one = { ...CLAIM, limit: 1 }
+    for (let n = 0; n < 3; n++) await accept(there, clock)
+    expect(idsOf(await here.claim(one))).toHaveLength(1)
 
     await acceptHere(here, clock)
-
     expect(await rowsIn(schema)).toBe(2)
+    clock.advance(LONG_MS)
+    await expect.poll(() => rowsIn(schema)).toBe(3)
+    expect(idsOf(await here.claim(one))).toHaveLength(1)
+
+    await acceptHere(here, clock)
+    expect(await rowsIn(schema)).toBe(3)
+    expect(idsOf(await here.claim({ ...CLAIM, limit: 2 }))).toHaveLength(2)
+    // The last one is young.
+    expect(idsOf(await here.claim({ ...CLAIM, limit: 0 }))).toEqual([])
+    await acceptHere(here, clock)
+    expect(await rowsIn(schema)).toBe(1)
   })
 
   test('a claim whose answer is lost gives each call to one claim', async () => {

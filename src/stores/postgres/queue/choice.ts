@@ -51,7 +51,7 @@ export function inOrder(callers: readonly DueCaller[]): DueCaller[] {
   return callers.toSorted((a, b) => firstDue(a) - firstDue(b) || (keyOf(a) < keyOf(b) ? -1 : 1))
 }
 
-function firstDue({ calls }: DueCaller): number {
+export function firstDue({ calls }: DueCaller): number {
   return calls[0]?.due_at ?? 0
 }
 

@@ -11,7 +11,7 @@ import type { Encoded } from '../calls/accepted-columns.ts'
 import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { Held, HeldCalls } from '../nodes/held-calls.ts'
 import { encodeText } from '../sql/plain-text.ts'
-import { type Candidate, type DueCaller, keyOf } from './choice.ts'
+import { type Candidate, type DueCaller, firstDue, keyOf } from './choice.ts'
 import type { Look } from './look.ts'
 
 export interface WaitingHereParts {
@@ -67,7 +67,10 @@ export class WaitingHere {
     this.#parts = parts
   }
 
-  /** False if calls wait in `due`. A call that waits behind them needs its row, and it is cheapest to write it at once. */
+  /**
+   * False if a call has waited in `due` for so long that a call that waits behind it would be given back. It is cheapest
+   * to write the row of such a call at once.
+   */
   get takesMore(): boolean {
     return !this.#behindOthers
   }
@@ -167,10 +170,11 @@ export class WaitingHere {
 
   /** It has looked. */
   looked(at: number, { callers, nextDueAt }: Look): void {
-    this.#behindOthers = callers.length > 0
+    const [first] = callers
+    this.#behindOthers = first !== undefined && at - firstDue(first) > WAIT_MS
     this.#nextDueAt = nextDueAt
     const until = Math.min(at + LOOK_EVERY_MS, nextDueAt ?? Number.POSITIVE_INFINITY)
-    this.#emptyUntil = this.#behindOthers || this.#changed ? 0 : until
+    this.#emptyUntil = first || this.#changed ? 0 : until
   }
 
   /**
