@@ -42,6 +42,68 @@ test('a node whose acceptance returns after the lease does not run a call that a
   expect(slow.limits.running).toBe(0)
 })
 
+/** The lease of a call is old when the store has accepted it. `attempts` is what the handler was told. */
+function openLate() {
+  const { cluster, ran, other } = openPair(LEASE_MS - 1)
+  const attempts: number[] = []
+  const work = operation('v1:work', { model: 'async', run: (_, ctx) => void attempts.push(ctx.attempt) })
+  return { cluster, ran, other, attempts, open: () => new Node(cluster, { operations: [work] }) }
+}
+
+test('a call whose lease cannot be renewed is given back, and does not count as interrupted', async () => {
+  const { cluster, attempts, open } = openLate()
+  const { extend } = cluster.store
+  let failures = 0
+  cluster.store = {
+    ...cluster.store,
+    extend: (...given) => (failures++ === 0 ? Promise.reject(new Error('The database is away.')) : extend(...given)),
+  }
+  const node = open()
+
+  const reply = node.call('v1:work', {}, { requestId: 'late' })
+  await settled()
+  cluster.clock.advance(LEASE_MS - 1)
+  await settled()
+
+  expect(await reply).toMatchObject({ state: 'accepted' })
+  expect(failures).toBe(1)
+  expect(attempts).toEqual([1])
+  expect(await cluster.find('late')).toMatchObject({ state: 'complete' })
+  expect([node.limits.running, node.limits.queued]).toEqual([0, 0])
+})
+
+test('a call whose stop was requested before its lease is renewed does not start', async () => {
+  const { cluster, attempts, open } = openLate()
+  const node = open()
+
+  const reply = node.call('v1:work', {}, { requestId: 'late' })
+  await settled()
+  await cluster.store.requestStop((await cluster.find('late')).id)
+  cluster.clock.advance(LEASE_MS - 1)
+  await settled()
+
+  await reply
+  expect(attempts).toEqual([])
+  expect(await cluster.find('late')).toMatchObject({ state: 'error' })
+})
+
+test('a node that stops while it renews a lease gives the call back', async () => {
+  const { cluster, attempts, ran, other, open } = openLate()
+  const node = open()
+
+  const reply = node.call('v1:work', {}, { requestId: 'late' })
+  await settled()
+  void node.engine.worker.stop(2 * LEASE_MS)
+  cluster.clock.advance(LEASE_MS - 1)
+  await settled()
+  await reply
+  other.engine.worker.wake()
+  await settled()
+
+  expect(attempts).toEqual([])
+  expect(ran).toEqual(['other'])
+})
+
 test('a node whose acceptance returns late, within the lease, renews the lease and runs the call', async () => {
   const { cluster, ran, slow } = openPair(LEASE_MS - 1)
 

@@ -97,7 +97,6 @@ export class Recorder {
     const waits = waitFor(admitted, options) - waitedMs > 0
     const life = startNow ? this.#leased(1) : { dueAt: clock.now() }
     const instance = newInstance(this.#env, waits ? awaitingDirectly(admitted) : admitted, life)
-    const leasedMs = clock.monotonicMs()
     // Another node may end a queued call before this one knows that it is recorded.
     const watching = startNow ? undefined : this.#watch(instance, admitted, options, waitedMs)
     const accepting = this.acceptances.accept(
@@ -112,12 +111,12 @@ export class Recorder {
         watching?.stop()
         return this.#refused(acceptance, admitted, options)
       }
-      const leased = startNow && this.#worker.stillLeased(instance, leasedMs)
+      const leased = startNow && this.#worker.stillLeased(instance)
       if (leased instanceof Promise)
-        return leased.then((leased) => {
-          if (!leased) this.#limits.ended(admitted.operation, instance)
+        return leased.then((held) => {
+          if (!held) this.#worker.leave(instance, admitted.operation)
           const watch = this.#watch(instance, admitted, options, waitedMs)
-          return this.#accepted(instance, admitted, options, leased, leased ? watch : this.#late(instance, watch))
+          return this.#accepted(instance, admitted, options, held, held ? watch : this.#late(instance, watch))
         })
       const watch = watching ?? this.#watch(instance, admitted, options, waitedMs)
       return this.#accepted(instance, admitted, options, startNow, watch)

@@ -18,8 +18,7 @@ export interface ClaimingParts {
   leaseMs: number
   /** The longest interval between two claims, to find due calls of other nodes and of crashed ones. */
   claimEveryMs: number
-  /** `leasedMs` is on the monotonic clock, from before the claim was sent. */
-  begin(instance: Instance, leasedMs: number): void
+  begin(instance: Instance): void
   /** Gives back a call that was claimed while the node began to stop. */
   giveBack(instance: Instance): Promise<void>
 }
@@ -68,13 +67,12 @@ export class Claiming {
     let nextInMs = this.#parts.claimEveryMs
     let lacking: Claimed['lacking']
     const { free, ends } = limits
-    const sentMs = env.clock.monotonicMs()
     try {
       const claimed = await store.claim(this.#claimFor(free))
       lacking = claimed.lacking
       for (const instance of claimed.instances) {
         if (this.#stopped) await giveBack(instance)
-        else begin(instance, sentMs)
+        else begin(instance)
       }
       // A call may have been left in the queue because of a slot that was freed meanwhile.
       if (claimed.instances.length === free || (limits.ends !== ends && limits.queued > 0)) this.#again = true

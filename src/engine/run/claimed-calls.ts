@@ -43,8 +43,7 @@ export class ClaimedCalls {
     this.#parts = parts
   }
 
-  /** The call was leased after `leasedMs`, on the monotonic clock. */
-  begin(instance: Instance, leasedMs: number): void {
+  begin(instance: Instance): void {
     const { attempts, registry, limits, conclusions, maxCutOffs } = this.#parts
     if (this.#goesOn(instance)) return
     const operation = registry.byKey(instance.operation)
@@ -61,7 +60,7 @@ export class ClaimedCalls {
     } else if (awaitsReader(instance, attempts.env.clock.now())) void conclusions.leaveAwaited(instance)
     else if (cutOffs > 0 && !canGoOn(instance)) this.#end(instance, operation, outcomeUnknown())
     else if (cutOffs > maxCutOffs) this.#end(instance, operation, givenUp(cutOffs))
-    else this.#beginIfRoom(instance, operation, leasedMs)
+    else this.#beginIfRoom(instance, operation)
   }
 
   /** True if this node still works on the call: its end is not written yet, or its handler still runs. */
@@ -83,39 +82,40 @@ export class ClaimedCalls {
     void this.#parts.ends.endUnbegun(instance, operation, stoppedUnrun(instance, why), acted)
   }
 
-  #beginIfRoom(instance: Instance, operation: Operation, leasedMs: number): void {
+  #beginIfRoom(instance: Instance, operation: Operation): void {
     const { limits } = this.#parts
     const isChild = instance.lineage.length > 0
     if (isChild) limits.started(operation, instance)
     const free = isChild || limits.takeClaimed(operation, instance)
-    if (free instanceof Promise) void this.#beginOnceFree(free, instance, operation, leasedMs)
-    else this.#beginOrGiveBack(free, instance, operation, leasedMs)
+    if (free instanceof Promise) void this.#beginOnceFree(free, instance, operation)
+    else this.#beginOrGiveBack(free, instance, operation)
   }
 
-  async #beginOnceFree(
-    taking: Promise<boolean>,
-    instance: Instance,
-    operation: Operation,
-    leasedMs: number,
-  ): Promise<void> {
+  async #beginOnceFree(taking: Promise<boolean>, instance: Instance, operation: Operation): Promise<void> {
     try {
-      this.#beginOrGiveBack(await taking, instance, operation, leasedMs)
+      this.#beginOrGiveBack(await taking, instance, operation)
     } catch (err) {
       this.#lookAgain(instance, operation, err, 'could not request a slot')
     }
   }
 
-  #beginOrGiveBack(free: boolean, instance: Instance, operation: Operation, leasedMs: number): void {
+  #beginOrGiveBack(free: boolean, instance: Instance, operation: Operation): void {
     if (!free) void this.#giveBack(instance)
-    else if (isHeld(instance)) void this.#beginHeld(instance, operation, leasedMs)
-    else this.#start(instance, operation, leasedMs)
+    else if (isHeld(instance)) void this.#beginHeld(instance, operation)
+    else this.#start(instance, operation)
   }
 
-  #start(instance: Instance, operation: Operation, leasedMs: number): void {
-    const { limits, starting, lease } = this.#parts
-    const leased = stillLeased(lease, instance, leasedMs)
+  #start(instance: Instance, operation: Operation): void {
+    const { starting, lease } = this.#parts
+    const leased = stillLeased(lease, instance)
     if (leased === true) starting.start(instance, operation)
-    else void leased.then((held) => (held ? starting.start(instance, operation) : limits.ended(operation, instance)))
+    else void leased.then((held) => (held ? starting.start(instance, operation) : this.leave(instance, operation)))
+  }
+
+  /** Gives back a call that has a slot and must not be started here. */
+  leave(instance: Instance, operation: Operation): Promise<void> {
+    this.#parts.limits.ended(operation, instance)
+    return this.#giveBack(instance)
   }
 
   /** The call is due, and this node may be the only one that knows: its next claim leaves the call or finds a slot. */
@@ -125,7 +125,7 @@ export class ClaimedCalls {
   }
 
   /** Starts a call whose approval was decided or expired. The call takes a slot before it uses the approval. */
-  async #beginHeld(instance: Instance, operation: Operation, leasedMs: number): Promise<void> {
+  async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
     const { limits, heldStart } = this.#parts
     let ready: Instance | undefined
     try {
@@ -133,7 +133,7 @@ export class ClaimedCalls {
     } catch (err) {
       this.#lookAgain(instance, operation, err, 'could not read an approval')
     }
-    if (ready) this.#start(ready, operation, leasedMs)
+    if (ready) this.#start(ready, operation)
     else limits.ended(operation, instance)
   }
 

@@ -7,22 +7,28 @@ export interface LeaseParts {
   env: Pick<Environment, 'clock' | 'log'>
   store: Pick<Store, 'extend'>
   leaseMs: number
+  /** True if this node starts no more calls. */
+  stopped(): boolean
 }
+
+/** A running call renews its lease after a third of its time. So a call must not start with less than the rest. */
+const LEAST_LEFT = 2 / 3
 
 /**
- * True if the lease is new: a running call renews it after a third of its time. An older one is renewed, because it may be
- * over, and another node may run the call. False if one does, or if the renewal fails. Then this node must not start the
- * call. `leasedMs` is on the monotonic clock, from before the write that leased the call.
+ * True if the lease is new. An older one is renewed, because it may be over, and another node may run the call. False if
+ * this node must not start the call: another node has claimed it, its stop was requested, the renewal failed, or this
+ * node stops. Then the call must be given back, so that it does not count as interrupted.
  */
-export function stillLeased(parts: LeaseParts, instance: Instance, leasedMs: number): true | Promise<boolean> {
-  const { env, leaseMs } = parts
-  return env.clock.monotonicMs() - leasedMs <= leaseMs / 3 || renewed(parts, instance)
+export function stillLeased(parts: LeaseParts, instance: Instance): true | Promise<boolean> {
+  const leftMs = (instance.dueAt ?? 0) - parts.env.clock.now()
+  return leftMs >= parts.leaseMs * LEAST_LEFT || renewed(parts, instance)
 }
 
-async function renewed({ env, store, leaseMs }: LeaseParts, { id, attempt, operation }: Instance): Promise<boolean> {
+async function renewed(parts: LeaseParts, { id, attempt, operation }: Instance): Promise<boolean> {
+  const { env, store, leaseMs, stopped } = parts
   try {
     const [renewal] = await store.extend([{ id, attempt }], leaseMs)
-    return renewal?.held === true
+    return renewal?.held === true && !renewal.stopRequested && !stopped()
   } catch (err) {
     env.log.warn({ err, operation }, 'could not renew the lease of a call before its start; it runs later')
     return false

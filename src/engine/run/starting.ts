@@ -52,23 +52,22 @@ export class Starting {
   ): Promise<void> {
     const { attempts, lease } = this.#parts
     const { clock, log } = attempts.env
-    const askedMs = clock.monotonicMs()
     try {
       const secrets = await given
-      if (await stillLeased(lease, instance, askedMs)) this.#startWith(secrets, instance, operation)
-      else this.#leave(instance, operation, leaseLost())
+      if (await stillLeased(lease, instance)) this.#startWith(secrets, instance, operation)
+      else await this.#leave(instance, operation, leaseLost())
     } catch (err) {
       log.error({ operation: operation.key, err }, "could not read the call's secrets; trying again")
-      this.#leave(instance, operation, Fault.from(err))
-      await giveBackUnbegun(this.#parts, instance, clock.now() + LOOK_AGAIN_MS)
+      await this.#leave(instance, operation, Fault.from(err), clock.now() + LOOK_AGAIN_MS)
     }
   }
 
-  #leave(instance: Instance, operation: Operation, why: Fault): void {
+  async #leave(instance: Instance, operation: Operation, why: Fault, dueAt?: number): Promise<void> {
     const { attempts, limits } = this.#parts
     limits.ended(operation, instance)
     // A stream is not claimed again: its reader is here.
     if (operation.stream) attempts.streams?.ended(instance.id, faultOutcome(why))
+    await giveBackUnbegun(this.#parts, instance, dueAt)
   }
 
   #startWith(

@@ -1,5 +1,5 @@
 /** Gives back calls whose handlers were not started, such as for lack of a slot. */
-import { type Instance, isQueued, startsOf } from '../../core/call/instance.ts'
+import { type Instance, startsOf } from '../../core/call/instance.ts'
 import type { Conclusions } from '../end/conclusions.ts'
 import type { Limits } from '../limits/limits.ts'
 
@@ -20,6 +20,9 @@ export async function giveBackUnbegun(
   instance: Instance,
   dueAt?: number,
 ): Promise<void> {
+  const queues = leavesQueue(instance)
+  // Before the write: the next claim may return the call before the write returns.
+  if (queues) limits.enqueued(instance)
   const after = await conclusions.giveBackUnbegun(instance, dueAt)
-  if (after && isQueued(after)) limits.enqueued(after)
+  if (queues && !after) limits.dequeued(instance)
 }

@@ -56,6 +56,7 @@ export class Worker {
   readonly #awaited: AwaitedCalls
   readonly #ends: CallEnds
   readonly #starting: Starting
+  readonly #claimed: ClaimedCalls
   readonly #claiming: Claiming
 
   constructor(
@@ -102,7 +103,7 @@ export class Worker {
       wake,
       wakeOthers,
     })
-    const lease = { env, store, leaseMs }
+    const lease = { env, store, leaseMs, stopped }
     const starting = new Starting({ attempts, limits, conclusions, running, secrets, lease })
     const heldStart = new HeldStart({
       held,
@@ -131,7 +132,7 @@ export class Worker {
       limits,
       leaseMs,
       claimEveryMs,
-      begin: (instance, leasedMs) => claimed.begin(instance, leasedMs),
+      begin: (instance) => claimed.begin(instance),
       giveBack: async (instance) => void (await conclusions.giveBackUnbegun(instance)),
     })
     this.retries = retries
@@ -145,6 +146,7 @@ export class Worker {
     this.#awaited = awaited
     this.#ends = ends
     this.#starting = starting
+    this.#claimed = claimed
     this.#claiming = claiming
     limits.onFreed = wake
     store.wakeUps?.receive(wake)
@@ -161,8 +163,13 @@ export class Worker {
   }
 
   /** See `old-lease.ts`. */
-  stillLeased(instance: Instance, leasedMs: number): true | Promise<boolean> {
-    return stillLeased(this.#lease, instance, leasedMs)
+  stillLeased(instance: Instance): true | Promise<boolean> {
+    return stillLeased(this.#lease, instance)
+  }
+
+  /** Gives back a call that has a slot and must not be started here. */
+  leave(instance: Instance, operation: Operation): void {
+    void this.#claimed.leave(instance, operation)
   }
 
   /** Runs a call for which this node holds the lease and a slot. `args` avoids parsing the arguments a second time. */

@@ -139,6 +139,27 @@ describeWith(postgresServer, 'generations that are retired', () => {
     expect(await server.query(generation)).toEqual([{ state: 'closed' }])
   })
 
+  test('after a slice that failed, other calls past their retention are removed first', async () => {
+    await using schema = createSchema(server)
+    const clock = createManualClock()
+    const store = await schema.open({ clock, serverTime: () => clock.now(), rotation: LARGE })
+    const { kept } = await fill(store, clock)
+    await expireAll(store)
+    const [like, outcome] = LIKES.at(-1) as (typeof LIKES)[number]
+    await Promise.all(Array.from({ length: 100 }, () => ended(store, clock, KEPT_MS, like, outcome)))
+    clock.advance(65_000)
+    await store.expire(10, nothing)
+    clock.advance(KEPT_MS)
+    await store.expire(10, nothing)
+    clock.advance(10 * KEPT_MS)
+
+    const failing = store.expire(10, () => Promise.reject(new Error('The objects cannot be reached.')))
+    await expect(failing).rejects.toThrow('The objects cannot be reached.')
+    await store.expire(10, nothing)
+
+    expect(await store.get(kept)).toBe(undefined)
+  })
+
   test('a call whose caller is missing is kept, and so are the calls after it', async () => {
     await using schema = createSchema(server)
     const clock = createManualClock()

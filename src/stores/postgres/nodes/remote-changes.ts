@@ -17,7 +17,7 @@ export interface RemoteChangesParts {
   reads: CallReads
   watchers: Watchers
   held: HeldCalls
-  /** True if the call waits for a slot of this node. It is not handed out before `changed`. */
+  /** True if the call waits for a slot of this node. It is not handed out until `changed`. */
   suspend(id: string): boolean
   /** A call as another node has left it. */
   changed(instance: Instance): void
@@ -74,7 +74,7 @@ export class RemoteChanges {
     }
     const id = line
     if (!suspend(id) && watchers.revisionOf(id) === undefined) return
-    this.#refresh([id]).catch((err) => log?.debug({ err }, 'could not read a changed call; it is read again soon'))
+    this.#refresh([id]).catch((err) => log?.debug({ err }, 'could not read a changed call; trying again later'))
   }
 
   #remember(id: string, node: number): void {

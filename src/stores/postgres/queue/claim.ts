@@ -15,7 +15,7 @@ import { choose, createBudget, lackingIn, merged, type Place } from './choice.ts
 import type { DueRepair } from './due-repair.ts'
 import { createLook, type Look } from './look.ts'
 import { createTaking, type TakingParts } from './taking.ts'
-import { LEAST_LEASE, type WaitingHere } from './waiting-here.ts'
+import type { WaitingHere } from './waiting-here.ts'
 
 export interface ClaimParts extends TakingParts {
   claims: Batches
@@ -56,14 +56,15 @@ export function createClaim(parts: ClaimParts) {
     return Math.min(Math.max(FIRST_READ, Math.ceil(limit / callersSeen) + 1), MOST_READ)
   }
 
-  /** Calls that were taken. If a later statement of their claim fails, the next try hands them out. */
+  /**
+   * Calls that were taken. If a later statement of their claim fails, the next try hands them out. Their leases may be
+   * nearly over by then, which the worker sees.
+   */
   let unreported: Instance[] = []
 
   async function run(session: Session, claim: Claim): Promise<Claimed> {
     const at = now()
     await resolveDoubts(session, unreported)
-    // The others are due at the end of their leases.
-    unreported = unreported.filter(({ dueAt = 0 }) => dueAt - at >= claim.leaseMs * LEAST_LEASE)
     const claimed = await claimInto(unreported, session, claim, at)
     unreported = []
     return claimed

@@ -36,7 +36,7 @@ const WAIT_MS = 250
 /** While no other call was due, calls that wait here are claimed without a look into `due` for this long. */
 const LOOK_EVERY_MS = 100
 /** The part of a lease that must be left when a call is handed out. A worker renews leases after a third of their length. */
-export const LEAST_LEASE = 0.5
+const LEAST_LEASE = 0.5
 
 interface Waiting extends Candidate {
   /** The arguments as JSON. Not the ones that were accepted: the caller in this process may have changed them since. */
@@ -79,7 +79,10 @@ export class WaitingHere {
     return this.#byId.size
   }
 
-  /** Another node has changed the call. False if it does not wait here. Otherwise `changed` follows, maybe. */
+  /**
+   * Another node has changed the call. False if it does not wait here. Otherwise it is not handed out until `changed`. If
+   * that never comes, it is given back after `WAIT_MS`.
+   */
   suspend(id: string): boolean {
     if (!this.#byId.has(id)) return false
     this.#suspended.add(id)
